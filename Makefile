@@ -1,0 +1,31 @@
+# `make demo` and `make test` do all the set-up, once, and then their job.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint unit bench clean
+
+demo: $(VENV)/.ready
+	$(BIN)/python examples/cora.py
+
+test: lint unit
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: $(VENV)/.ready
+	$(BIN)/pytest
+
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/views.py
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV)

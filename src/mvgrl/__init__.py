@@ -1,0 +1,29 @@
+"""Self-supervised representations of graphs by contrasting two structural views.
+
+>>> import mvgrl
+>>> graph = mvgrl.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+>>> nodes, graphs = mvgrl.fit(graph, mvgrl.Settings(hidden=16, epochs=5)).represent()
+>>> nodes.shape
+(4, 16)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mvgrl.config import Settings
+    from mvgrl.graphs import Graph
+    from mvgrl.training import Trained, fit
+
+__version__ = "0.1.0"
+__all__ = ["Graph", "Settings", "Trained", "__version__", "fit"]
+
+_HOMES = {"Graph": "graphs", "Settings": "config", "Trained": "training", "fit": "training"}
+
+
+def __getattr__(name: str) -> Any:
+    # PyTorch takes seconds to import: whoever asks for the version, or for help, should not wait for it.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,178 @@
+"""g: the graph convolutional encoder of a view. Project (X·Θ), then propagate (V·Z)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numba
+import torch
+from torch import Tensor, nn
+
+from mvgrl.matrices import Matrix, use_torch_threads
+
+
+def xavier(rows: int, columns: int, generator: torch.Generator | None = None) -> Tensor:
+    """A weight matrix by Glorot's uniform rule, drawn from the generator alone."""
+    return nn.init.xavier_uniform_(torch.empty(rows, columns), generator=generator)
+
+
+class _BiasedPReLU(torch.autograd.Function):
+    """PReLU(x + bias) with one slope. On the CPU one pass forward and one back, where torch takes ten."""
+
+    @staticmethod
+    def forward(x: Tensor, bias: Tensor, slope: Tensor) -> Tensor:
+        if not _fusible(x):
+            return torch.nn.functional.prelu(x + bias, slope)
+        out = torch.empty_like(x)
+        use_torch_threads()
+        _forward(x.detach().numpy(), bias.detach().numpy(), slope.detach().numpy(), out.numpy())
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return _BiasedPReLUBackward.apply(grad, *ctx.saved_tensors)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, bias: Tensor, slope: Tensor) -> tuple[Tensor, int]:
+        x, bias, slope = (_stacked(t, d, info.batch_size) for t, d in zip((x, bias, slope), in_dims, strict=True))
+        return torch.where(x + bias[:, None] > 0, x + bias[:, None], slope[:, None] * (x + bias[:, None])), 0
+
+
+class _BiasedPReLUBackward(torch.autograd.Function):
+    """The gradients of x, bias and slope; an own function, so that a stack of them can be taken too."""
+
+    @staticmethod
+    def forward(grad: Tensor, x: Tensor, bias: Tensor, slope: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if not (_fusible(x) and grad.is_contiguous()):
+            return _gradients(grad, x, bias, slope)
+        grad_x, chunks = torch.empty_like(x), min(16, len(x))
+        grad_bias, grad_slope = x.new_zeros(chunks, x.shape[1]), x.new_zeros(chunks)
+        arrays = (grad, x, bias, slope, grad_x, grad_bias, grad_slope)
+        use_torch_threads()
+        _backward(*(array.detach().numpy() for array in arrays))
+        return grad_x, grad_bias.sum(0), grad_slope.sum().reshape(1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *inputs: Tensor) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        stacks = (_stacked(t, d, info.batch_size) for t, d in zip(inputs, in_dims, strict=True))
+        return _gradients(*stacks), (0, 0, 0)
+
+
+def _gradients(grad: Tensor, x: Tensor, bias: Tensor, slope: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For tensors of … × nodes × hidden, biases of … × hidden and slopes of … × 1."""
+    pre = x + bias.unsqueeze(-2)
+    grad_x = torch.where(pre > 0, grad, slope.unsqueeze(-1) * grad)
+    return grad_x, grad_x.sum(-2), (grad * pre.clamp(max=0)).sum((-2, -1)).unsqueeze(-1)
+
+
+def _fusible(x: Tensor) -> bool:
+    return x.device.type == "cpu" and x.dim() == 2 and x.is_contiguous() and x.numel() > 0
+
+
+def _stacked(tensor: Tensor, dim: int | None, count: int) -> Tensor:
+    return tensor.expand(count, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+
+
+@numba.njit(parallel=True, cache=True)
+def _forward(x: Any, bias: Any, slope: Any, out: Any) -> None:
+    a = slope[0]
+    for i in numba.prange(x.shape[0]):
+        for k in range(x.shape[1]):
+            pre = x[i, k] + bias[k]
+            out[i, k] = pre if pre > 0 else a * pre
+
+
+@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})
+def _backward(grad: Any, x: Any, bias: Any, slope: Any, grad_x: Any, grad_bias: Any, grad_slope: Any) -> None:
+    chunks, rows, a = grad_bias.shape[0], x.shape[0], slope[0]
+    for chunk in numba.prange(chunks):  # as many chunks whatever the threads: the sums come out in the same bits
+        column = grad_bias[chunk]
+        total = a - a
+        for i in range(chunk * rows // chunks, (chunk + 1) * rows // chunks):
+            for k in range(x.shape[1]):
+                pre, g = x[i, k] + bias[k], grad[i, k]
+                back = g if pre > 0 else a * g
+                total += g * min(pre, a - a)
+                grad_x[i, k] = back
+                column[k] += back
+        grad_slope[chunk] = total
+
+
+class BiasedPReLU(nn.Module):
+    """max(0, x + b) + a·min(0, x + b): a learned bias b, zero at first, and one learned slope a."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(hidden))
+        self.slope = nn.Parameter(torch.tensor([0.25]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _BiasedPReLU.apply(x, self.bias, self.slope)
+
+
+class GCN(nn.Module):
+    """Layers of PReLU(V·(X·Θ) + b).
+
+    The product X·Θ of the first layer is a step of its own, so that samples and negatives can share it:
+    permuting features permutes rows, (PX)Θ = P(XΘ).
+
+    >>> from mvgrl.matrices import DenseMatrix
+    >>> encoder = GCN(width=3, hidden=4, layers=2)
+    >>> X, V = DenseMatrix(torch.ones(5, 3)), DenseMatrix(torch.eye(5))
+    >>> [tuple(layer.shape) for layer in encoder(encoder.project(X), V)]
+    [(5, 4), (5, 4)]
+    """
+
+    def __init__(
+        self,
+        width: int,
+        hidden: int,
+        layers: int = 1,
+        *,
+        norm: str = "none",
+        dropout: float = 0.0,
+        noise: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        widths = [width, *[hidden] * layers]
+        self.weights = nn.ParameterList(xavier(a, b, generator) for a, b in pairwise(widths))
+        self.norms = nn.ModuleList(NORMS[norm](hidden) for _ in range(layers))
+        self.activations = nn.ModuleList(BiasedPReLU(hidden) for _ in range(layers))
+        self.dropout, self.noise = dropout, noise
+
+    def project(self, features: Matrix) -> Tensor:
+        """X·Θ of the first layer."""
+        return features @ self.weights[0]
+
+    def forward(self, projected: Tensor, view: Matrix, generator: torch.Generator | None = None) -> list[Tensor]:
+        """The codes of every layer (nodes × hidden), given X·Θ of the same nodes."""
+        codes: list[Tensor] = []
+        for layer, (weight, norm, activation) in enumerate(
+            zip(self.weights, self.norms, self.activations, strict=True)
+        ):
+            z = projected if layer == 0 else codes[-1] @ weight
+            z = activation(norm(view @ z))
+            codes.append(self._perturbed(z, generator) if self.training else z)
+        return codes
+
+    def _perturbed(self, codes: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Dropout and Gaussian noise, drawn on the CPU: the same numbers on every device."""
+        if self.dropout:
+            kept = torch.rand(codes.shape, generator=generator) >= self.dropout
+            codes = codes * (kept.to(codes) / (1 - self.dropout))
+        if self.noise:
+            codes = codes + self.noise * torch.randn(codes.shape, generator=generator).to(codes)
+        return codes
+
+
+NORMS = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}

@@ -1,0 +1,29 @@
+"""Cheap controls that stand beside every trained result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from mvgrl.config import Settings
+from mvgrl.graphs import Graph
+from mvgrl.training import fit
+
+
+def untrained(graph: Graph, settings: Settings, *, seed: int = 0, device: str = "auto") -> np.ndarray:
+    """What the same architecture gives with the weights it starts from: node codes, or graph codes for a graph task."""
+    nodes, graphs = fit(graph, replace(settings, epochs=0), seed=seed, device=device).represent()
+    return graphs if settings.task == "graph" else nodes
+
+
+def propagated(graph: Graph, settings: Settings, *, device: str = "auto") -> np.ndarray:
+    """V·X, summed over the views, with nothing learned; for a graph task also summed over each graph's nodes."""
+    codes = []
+    with torch.inference_mode():
+        for batch in fit(graph, replace(settings, epochs=0, hidden=1), device=device).batches.whole():
+            features = batch.features.dense()
+            summed = torch.stack([view.multiply(features) for view in batch.views]).sum(0)
+            codes.append(batch.pool(summed) if settings.task == "graph" else summed)
+    return torch.cat(codes).cpu().numpy()

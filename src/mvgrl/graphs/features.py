@@ -1,0 +1,248 @@
+"""The initial node features: what each node looks like before anything is learned, as a constant matrix.
+
+Features the graph brings come first, then its node labels, then its degrees. The encoder is fitted on the training
+graphs and applied to new ones, so that a column means the same thing in both.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.graphs.graph import Graph
+from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
+
+logger = logging.getLogger(__name__)
+
+KINDS = ("auto", "given", "labels", "degree-one-hot", "degree", "labels+degree")
+NORMALISATIONS = ("none", "row", "standard")
+_SPARSE_BELOW = 0.25  # share of non-zeros under which a dense table is kept as a sparse one
+
+
+class CentredMatrix(Matrix):
+    """A matrix less one row from all of its rows, M − 1·o, without filling in M's zeros: (M − 1·o)Θ = MΘ − 1·(oΘ).
+
+    >>> CentredMatrix(DenseMatrix(torch.eye(2)), torch.tensor([1.0, 0.0])) @ torch.ones(2, 1)
+    tensor([[0.],
+            [0.]])
+    """
+
+    def __init__(self, matrix: Matrix, offset: Tensor) -> None:
+        self.matrix, self.offset = matrix, offset
+        self.shape = matrix.shape
+
+    def __matmul__(self, right: Tensor) -> Tensor:
+        return self.matrix @ right - self.offset.to(right.dtype) @ right
+
+    def multiply(self, right: Tensor) -> Tensor:
+        """The plain product, outside autograd."""
+        return self.matrix.multiply(right) - self.offset.to(right.dtype) @ right
+
+    def rows(self, nodes: Tensor) -> CentredMatrix:
+        """The given rows, all columns."""
+        return CentredMatrix(self.matrix.rows(nodes), self.offset)
+
+    def to(self, device: torch.device | str) -> CentredMatrix:
+        """The same on another device."""
+        return CentredMatrix(self.matrix.to(device), self.offset.to(device))
+
+    def dense(self) -> Tensor:
+        """The whole matrix, zeros filled in."""
+        return self.matrix.dense() - self.offset
+
+
+class FeatureEncoder:
+    """Turns a graph into its initial features X (n×width), the same way for the graphs of training and new ones.
+
+    ``kind``: ``given`` features, ``labels`` one-hot, ``degree-one-hot`` (neighbours counted up to ``degree_cap``, more
+    share the last column), ``degree`` as one number, ``labels+degree`` both one-hots side by side, or ``auto``: the
+    first of given, labels, degree-one-hot that the graph has. ``normalise`` is for given features: ``row`` (absolute
+    values add up to 1), ``standard`` (each column less its mean, over its deviation) or ``none``; of the others only
+    ``degree`` heeds it, and of the choices only ``standard``.
+
+    >>> graph = Graph.from_edges([0, 1], [1, 2], nodes=4)
+    >>> FeatureEncoder("degree-one-hot").fit(graph).transform(graph).dense()
+    tensor([[0., 1., 0.],
+            [0., 0., 1.],
+            [0., 1., 0.],
+            [1., 0., 0.]])
+    """
+
+    kind_: str  # what auto came to
+    width: int  # columns of X
+    degrees_: int = 0  # columns of the degree one-hot
+    labels_: np.ndarray | None = None  # the vocabulary, sorted
+    mean_: np.ndarray | None = None  # per column, with standard
+    scale_: np.ndarray | None = None  # 1/deviation, 0 for a column that never changes
+
+    def __init__(self, kind: str = "auto", normalise: str = "row", degree_cap: int = 100) -> None:
+        check_name("features", kind, KINDS)
+        check_name("normalise", normalise, NORMALISATIONS)
+        if isinstance(degree_cap, bool) or not isinstance(degree_cap, (int, np.integer)) or degree_cap < 1:
+            raise SettingsError(f"degree_cap is {degree_cap!r}; it must be a whole number from 1")
+        self.kind, self.normalise, self.degree_cap = kind, normalise, int(degree_cap)
+
+    def fit(self, graph: Graph) -> FeatureEncoder:
+        """Learn the columns: the label vocabulary, the largest degree, means and deviations."""
+        self.labels_ = self.mean_ = self.scale_ = None
+        self.degrees_ = 0
+        self.kind_ = _first_available(graph) if self.kind == "auto" else self.kind
+        if self.kind_ in ("labels", "labels+degree"):
+            self.labels_ = np.unique(_node_labels(graph))
+        if self.kind_ in ("degree-one-hot", "labels+degree"):
+            self.degrees_ = min(self.degree_cap, int(graph.degrees.max())) + 1
+        self.width = (0 if self.labels_ is None else len(self.labels_)) + self.degrees_
+        if self.kind_ in ("given", "degree"):
+            table = self._numbers(graph)
+            self.width = int(table.shape[1])
+            if self.normalise == "standard":
+                self.mean_, self.scale_ = _mean_and_scale(table)
+        return self
+
+    def transform(self, graph: Graph, dtype: torch.dtype = torch.float32) -> Matrix:
+        """The features of any graph, in the columns of the fitted one; sparse where most of them are zero."""
+        self._check_fitted()
+        if self.kind_ not in ("given", "degree"):
+            return SparseMatrix.from_scipy(self._one_hots(graph), dtype=dtype)
+        table = self._numbers(graph)
+        if table.shape[1] != self.width:
+            raise InputError(
+                f"the graph has {table.shape[1]} features, but the encoder was fitted on {self.width}; "
+                "give the same columns in the same order"
+            )
+        if self.normalise == "row" and self.kind_ == "given":
+            table = _rows_to_one(table)
+        if sp.issparse(table):
+            if self.mean_ is None or self.scale_ is None:
+                return SparseMatrix.from_scipy(table, dtype=dtype)
+            scaled = SparseMatrix.from_scipy(table.multiply(self.scale_[None, :]), dtype=dtype)
+            return CentredMatrix(scaled, torch.from_numpy(self.mean_ * self.scale_).to(dtype))
+        if self.mean_ is not None:
+            table = (table - self.mean_) * self.scale_
+        return DenseMatrix(torch.from_numpy(np.array(table)).to(dtype))
+
+    def settings(self) -> dict[str, Any]:
+        """What the constructor was given, to be saved beside :meth:`to_arrays`."""
+        return {"kind": self.kind, "normalise": self.normalise, "degree_cap": self.degree_cap}
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """What was learned, as arrays of numbers (text as its UTF-8 bytes), which any tensor file can hold.
+
+        >>> encoder = FeatureEncoder("labels").fit(Graph.from_edges([0], [1], node_labels=["C", "N"]))
+        >>> FeatureEncoder.from_arrays(encoder.to_arrays(), **encoder.settings()).labels_
+        array(['C', 'N'], dtype='<U1')
+        """
+        self._check_fitted()
+        arrays = {"kind": _to_bytes(self.kind_), "width": np.array([self.width]), "degrees": np.array([self.degrees_])}
+        if self.labels_ is not None:
+            text = self.labels_.dtype.kind not in "biuf"
+            arrays |= {"label_text": _to_bytes(self.labels_.tolist())} if text else {"labels": self.labels_}
+        if self.mean_ is not None and self.scale_ is not None:
+            arrays |= {"mean": self.mean_, "scale": self.scale_}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], **settings: Any) -> FeatureEncoder:
+        """The fitted encoder that :meth:`to_arrays` and :meth:`settings` came from."""
+        encoder = cls(**settings)
+        encoder.kind_ = _from_bytes(arrays["kind"])
+        encoder.width, encoder.degrees_ = int(arrays["width"][0]), int(arrays["degrees"][0])
+        text = arrays.get("label_text")
+        encoder.labels_ = arrays.get("labels") if text is None else np.array(_from_bytes(text))
+        encoder.mean_, encoder.scale_ = arrays.get("mean"), arrays.get("scale")
+        return encoder
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "kind_"):
+            raise SettingsError("the feature encoder is not fitted; call fit with the training graphs first")
+
+    def _numbers(self, graph: Graph) -> Any:
+        """Given features or degrees, as they are: dense, or CSR where they came so or are mostly zeros."""
+        if self.kind_ == "degree":
+            return graph.degrees[:, None].astype(np.float64)
+        if graph.features is None:
+            raise InputError("the graph has no features; give some, or encode its degrees (kind='degree-one-hot')")
+        if sp.issparse(graph.features):
+            return graph.features
+        density = np.count_nonzero(graph.features) / graph.features.size
+        return sp.csr_array(graph.features) if density < _SPARSE_BELOW else graph.features
+
+    def _one_hots(self, graph: Graph) -> sp.csr_array:
+        """Label one-hot, degree one-hot, or both side by side."""
+        parts = []
+        if self.labels_ is not None:
+            labels = _node_labels(graph)
+            if (labels.dtype.kind in "US") != (self.labels_.dtype.kind in "US"):
+                raise InputError(
+                    f"node labels are {labels.dtype}, but the encoder was fitted on {self.labels_.dtype}; "
+                    "give both as numbers or both as text"
+                )
+            column = np.searchsorted(self.labels_, labels).clip(max=len(self.labels_) - 1)
+            known = self.labels_[column] == labels
+            if not known.all():
+                node = int(np.flatnonzero(~known)[0])
+                message = "%d nodes have labels unseen in fit and get zeros (the first is node %d, label %r)"
+                logger.warning(message, int((~known).sum()), node, labels[node].item())
+            parts.append(_one_hot(column, len(self.labels_), known))
+        if self.degrees_:
+            parts.append(_one_hot(graph.degrees.clip(max=self.degrees_ - 1), self.degrees_))
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+
+
+def _first_available(graph: Graph) -> str:
+    if graph.features is not None:
+        return "given"
+    return "degree-one-hot" if graph.node_labels is None else "labels"
+
+
+def _node_labels(graph: Graph) -> np.ndarray:
+    if graph.node_labels is None:
+        raise InputError(
+            "the graph has no node labels; give node_labels, or encode its degrees (kind='degree-one-hot')"
+        )
+    return graph.node_labels
+
+
+def _one_hot(column: np.ndarray, width: int, known: np.ndarray | None = None) -> sp.csr_array:
+    rows = np.arange(len(column)) if known is None else np.flatnonzero(known)
+    return sp.csr_array((np.ones(len(rows)), (rows, column[rows])), shape=(len(column), width))
+
+
+def _rows_to_one(table: Any) -> Any:
+    sums = np.asarray(abs(table).sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    factor = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)  # a row of zeros stays one
+    return sp.csr_array(table.multiply(factor)) if sp.issparse(table) else table * factor
+
+
+def _mean_and_scale(table: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Per column, the mean and 1/deviation, in double precision and, for a sparse table, over its entries alone."""
+    count = table.shape[0]
+    if sp.issparse(table):
+        entries = sp.csc_array(table, dtype=np.float64)
+        mean = np.asarray(entries.sum(axis=0)).reshape(-1) / count
+        stored = np.diff(entries.indptr)
+        entries.data -= np.repeat(mean, stored)
+        squares = np.asarray(entries.multiply(entries).sum(axis=0)).reshape(-1) + (count - stored) * mean**2
+        highest, lowest = (np.asarray(end.todense()).reshape(-1) for end in (table.max(axis=0), table.min(axis=0)))
+    else:
+        mean = table.mean(axis=0, dtype=np.float64)
+        squares = ((table - mean) ** 2).sum(axis=0)
+        highest, lowest = table.max(axis=0), table.min(axis=0)
+    # Rounding may leave a constant column a tiny deviation, which would blow it up: what counts is whether it changes.
+    changes = (highest > lowest) & (squares > 0)
+    return mean, np.divide(1.0, np.sqrt(squares / count), out=np.zeros_like(mean), where=changes)
+
+
+def _to_bytes(value: Any) -> np.ndarray:
+    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+
+
+def _from_bytes(array: np.ndarray) -> Any:
+    return json.loads(array.tobytes().decode())

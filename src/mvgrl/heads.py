@@ -1,0 +1,58 @@
+"""f and D: projection heads, and discriminators that score codes against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from mvgrl.encoders import BiasedPReLU, xavier
+
+
+class Head(nn.Module):
+    """An MLP with two hidden layers and PReLU (f_ψ on nodes, f_φ on graphs)."""
+
+    def __init__(self, hidden: int, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList(xavier(hidden, hidden, generator) for _ in range(3))
+        self.activations = nn.ModuleList(BiasedPReLU(hidden) for _ in range(2))
+        self.bias = nn.Parameter(torch.zeros(hidden))
+
+    def forward(self, codes: Tensor) -> Tensor:
+        first, second, last = self.weights
+        codes = self.activations[0](codes @ first)
+        codes = self.activations[1](codes @ second)
+        return codes @ last + self.bias
+
+
+class DotProduct(nn.Module):
+    """D(a, s) = a·s."""
+
+    def forward(self, anchors: Tensor, samples: Sequence[Tensor], *, cosine: bool = False) -> Tensor:
+        """Scores, anchors × samples; as cosines if asked for."""
+        return _scores(anchors, samples, cosine)
+
+
+class Bilinear(nn.Module):
+    """D(a, s) = aᵀWs, as (aᵀW)·s: W meets the few codes, never the many."""
+
+    def __init__(self, hidden: int, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(xavier(hidden, hidden, generator))
+
+    def forward(self, anchors: Tensor, samples: Sequence[Tensor], *, cosine: bool = False) -> Tensor:
+        """Scores, anchors × samples; as cosines if asked for."""
+        if len(anchors) <= sum(len(part) for part in samples):
+            return _scores(anchors @ self.weight, samples, cosine)
+        return _scores(anchors, [part @ self.weight.mT for part in samples], cosine)
+
+
+DISCRIMINATORS = ("dot", "bilinear")
+
+
+def _scores(anchors: Tensor, samples: Sequence[Tensor], cosine: bool) -> Tensor:
+    if cosine:
+        anchors, samples = normalize(anchors, dim=1), [normalize(part, dim=1) for part in samples]
+    return torch.cat([anchors @ part.mT for part in samples], dim=1)

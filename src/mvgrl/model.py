@@ -1,0 +1,159 @@
+"""MVGRL: Algorithm 1 of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from mvgrl.config import Settings
+from mvgrl.contrast import MODES, Scale, ViewCodes, pairs
+from mvgrl.encoders import GCN
+from mvgrl.heads import Bilinear, DotProduct, Head
+from mvgrl.mutual_information import BOUNDS, Bound, nt_xent
+from mvgrl.readouts import Pooled, make_readout
+from mvgrl.sampling import Batch
+
+
+class MVGRL(nn.Module):
+    """Encoders, readout, heads and discriminator; called with a batch, it returns the loss.
+
+    ``width`` is the number of features of a node, ``largest`` the number of nodes of the largest graph or sample
+    (it sizes DiffPool). The weights are drawn from ``seed`` alone.
+    """
+
+    def __init__(self, settings: Settings, width: int, *, largest: int = 4, seed: int = 0) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        hidden, layers = settings.hidden, settings.layers
+        count = 1 if settings.encoder == "shared" else len(settings.views)
+        self.settings = settings
+        self.encoders: Sequence[GCN] = nn.ModuleList(  # type: ignore[assignment]
+            GCN(
+                width,
+                hidden,
+                layers,
+                norm=settings.norm,
+                dropout=settings.dropout,
+                noise=settings.noise,
+                generator=generator,
+            )
+            for _ in range(count)
+        )
+        self.readout = make_readout(settings.readout, hidden, layers, largest, generator)  # P
+        bilinear = settings.discriminator == "bilinear"
+        self.node_head = nn.Identity() if bilinear else Head(hidden, generator)  # f_ψ
+        self.graph_head = nn.Identity() if bilinear else Head(hidden, generator)  # f_φ
+        self.discriminator = Bilinear(hidden, generator) if bilinear else DotProduct()  # D
+        self.mode = MODES[settings.mode] if isinstance(settings.mode, str) else settings.mode
+        self.bound = _bound(settings)
+
+    def forward(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        """The loss of a batch: Algorithm 1's body, both directions of every pair of views."""
+        views, auxiliary = self.encode(batch, generator)
+        loss = auxiliary
+        for fine, coarse in self.mode(views):
+            anchors, samples, positives, negatives = pairs(fine, coarse, many=self.bound.many)
+            scores = self.discriminator(anchors, samples, cosine=self.bound.cosine)
+            loss = loss + self.bound.loss(scores, positives, negatives)
+        return loss
+
+    def encode(self, batch: Batch, generator: torch.Generator | None = None) -> tuple[list[ViewCodes], Tensor]:
+        """Codes of the views to be contrasted, and the readout's auxiliary loss."""
+        chosen, drawn = self._draw(batch, generator)
+        projected = [encoder.project(batch.features) for encoder in self.encoders]  # X·Θ, once a step
+        views: list[ViewCodes] = []
+        auxiliary = projected[0].new_zeros(())
+        for index in chosen:
+            encoder, z = self.encoders[index % len(self.encoders)], projected[index % len(self.encoders)]
+            layers = encoder(_take(z, batch.rows), batch.views[index], generator)
+            pooled = self.readout(layers, batch.views[index], batch)
+            auxiliary = auxiliary + pooled.loss
+            nodes, clusters = Scale(self.node_head(layers[-1]), batch.owner), self._clusters(pooled, batch)
+            if batch.has_negatives:
+                nodes, clusters = self._corrupted(nodes, clusters, encoder, z, index, batch, generator)
+            graphs = Scale(self.graph_head(pooled.graphs), torch.arange(len(batch.sizes), device=batch.device))
+            views.append(ViewCodes(nodes, graphs, clusters))
+        return (views if drawn is None else _mixed(views, drawn)), auxiliary
+
+    def represent(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Node codes and graph codes, summed over the views: H = H^α + H^β, h = h^α + h^β."""
+        projected = [_take(encoder.project(batch.features), batch.rows) for encoder in self.encoders]
+        nodes, graphs = [], []
+        for index, view in enumerate(batch.views):
+            layers = self.encoders[index % len(self.encoders)](projected[index % len(self.encoders)], view)
+            nodes.append(self.node_head(layers[-1]))
+            graphs.append(self.graph_head(self.readout(layers, view, batch).graphs))
+        return sum(nodes[1:], nodes[0]), sum(graphs[1:], graphs[0])
+
+    def _corrupted(
+        self,
+        nodes: Scale,
+        clusters: Scale | None,
+        encoder: nn.Module,
+        projected: Tensor,
+        index: int,
+        batch: Batch,
+        generator: torch.Generator | None,
+    ) -> tuple[Scale, Scale | None]:
+        """Add the codes of the corrupted graphs: the same X·Θ, other rows or another structure."""
+        view = (batch.negative_views or batch.views)[index]
+        layers = encoder(_take(projected, batch.negative_rows), view, generator)
+        if clusters is not None:
+            clusters = clusters._replace(corrupted=self.node_head(self.readout(layers, view, batch).clusters))
+        return nodes._replace(corrupted=self.node_head(layers[-1])), clusters
+
+    def _clusters(self, pooled: Pooled, batch: Batch) -> Scale | None:
+        if self.settings.mode != "multi-scale":
+            return None
+        counts = torch.tensor(pooled.cluster_counts, device=batch.device)
+        owner = torch.repeat_interleave(torch.arange(len(counts), device=batch.device), counts)
+        return Scale(self.node_head(pooled.clusters), owner)
+
+    def _draw(self, batch: Batch, generator: torch.Generator | None) -> tuple[Sequence[int], Tensor | None]:
+        """Which views to encode and, where two are drawn for each sample, which (samples × 2, among those encoded)."""
+        count = len(batch.views)
+        if not self.settings.draw_two_views:
+            return range(count), None
+        order = torch.rand(len(batch.sizes), count, generator=generator).argsort(1)[:, :2]
+        chosen, drawn = order.unique(return_inverse=True)
+        return chosen.tolist(), drawn.to(batch.device)
+
+
+def _take(projected: Tensor, rows: Tensor | None) -> Tensor:
+    return projected if rows is None else projected.index_select(0, rows)
+
+
+def _mixed(views: list[ViewCodes], drawn: Tensor) -> list[ViewCodes]:
+    """Two sets of codes in which each sample's come from the views drawn for it."""
+
+    def pick(scales: list[Scale], side: int) -> Scale:
+        owner = scales[0].owner
+        choice, position = drawn[owner, side], torch.arange(len(owner), device=owner.device)
+        codes = torch.stack([scale.codes for scale in scales])[choice, position]
+        if scales[0].corrupted is None:
+            return Scale(codes, owner)
+        return Scale(codes, owner, torch.stack([scale.corrupted for scale in scales])[choice, position])  # type: ignore
+
+    mixed = []
+    for side in (0, 1):
+        clusters = [view.clusters for view in views if view.clusters is not None]
+        mixed.append(
+            ViewCodes(
+                pick([view.nodes for view in views], side),
+                pick([view.graphs for view in views], side),
+                pick(clusters, side) if clusters else None,
+            )
+        )
+    return mixed
+
+
+def _bound(settings: Settings) -> Bound:
+    bound = settings.bound
+    if not isinstance(bound, str):
+        return bound if isinstance(bound, Bound) else Bound(bound)
+    if bound == "nt-xent":
+        return BOUNDS[bound]._replace(loss=partial(nt_xent, temperature=settings.temperature))
+    return BOUNDS[bound]

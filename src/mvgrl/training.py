@@ -1,0 +1,208 @@
+"""The loop: one for both tasks, with early stopping, history, callbacks, checkpoint and resume."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from mvgrl.checkpoint import History, RunState
+from mvgrl.config import Settings
+from mvgrl.errors import CheckpointError, InputError, MVGRLError
+from mvgrl.graphs import Graph
+from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.matrices import Matrix, SparseMatrix
+from mvgrl.model import MVGRL
+from mvgrl.sampling import SAMPLERS, GraphBatches, NodeBatches, corrupt_adjacency
+from mvgrl.views import ViewCache, view_matrix
+
+logger = logging.getLogger(__name__)
+
+Batches = NodeBatches | GraphBatches
+
+
+class Epoch(NamedTuple):
+    """What a callback is told after every epoch."""
+
+    number: int  # from 1
+    loss: float
+    best: float  # the lowest loss so far
+    waited: int  # epochs since then
+    seconds: float  # since training began, earlier parts of a resumed run not counted
+
+
+Callback = Callable[[Epoch], None]
+
+
+@dataclass
+class Trained:
+    """A trained model, with all it needs to represent its own graphs and new ones."""
+
+    model: MVGRL
+    encoder: FeatureEncoder
+    history: History
+    batches: Batches  # of the training graphs
+
+    def represent(self, graph: Graph | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Node codes (nodes × hidden) and graph codes (graphs × hidden) of the training graphs, or of new ones."""
+        settings, device = self.model.settings, self.batches.device
+        batches = self.batches if graph is None else make_batches(graph, settings, self.encoder, device=device)
+        self.model.eval()
+        with torch.inference_mode():
+            codes = [self.model.represent(batch) for batch in batches.whole()]
+        nodes, graphs = (torch.cat(part).cpu().numpy() for part in zip(*codes, strict=True))
+        return nodes, graphs
+
+
+def fit(
+    graph: Graph,
+    settings: Settings | None = None,
+    *,
+    seed: int = 0,
+    device: str | torch.device = "auto",
+    callbacks: Iterable[Callback] = (),
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 50,
+    resume: bool = False,
+    cache: ViewCache | None = None,
+) -> Trained:
+    """Train on one graph (node task) or many (graph task).
+
+    With ``checkpoint``, the state is written there every ``checkpoint_every`` epochs, at the end, and when a callback
+    raises; ``resume`` goes on from it, and ends in the same bits as a run that was never interrupted.
+
+    >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+    >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
+    >>> len(trained.history.losses), trained.represent()[0].shape
+    (3, (4, 8))
+    """
+    settings = settings or Settings()
+    where = _device(device)
+    encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(graph)
+    batches = make_batches(graph, settings, encoder, seed=seed, device=where, cache=cache)
+    model = MVGRL(settings, encoder.width, largest=batches.largest, seed=seed).to(where)
+    identity = f"{settings.id}-{seed}-{graph.content_fingerprint}"
+    history = train(
+        model,
+        batches,
+        seed=seed,
+        callbacks=callbacks,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        identity=identity,
+    )
+    return Trained(model, encoder, history, batches)
+
+
+def make_batches(
+    graph: Graph,
+    settings: Settings,
+    encoder: FeatureEncoder,
+    *,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    cache: ViewCache | None = None,
+) -> Batches:
+    """Features, views and corrupted views, computed once, ready to be sampled from."""
+    device = torch.device(device)
+    features = encoder.transform(graph).to(device)
+    views = _views(graph, settings, device, cache)
+    adjacency = SparseMatrix.from_scipy(graph.adjacency, symmetric=True)
+    sampler = SAMPLERS[settings.sampler] if isinstance(settings.sampler, str) else settings.sampler
+    common = dict(sampler=sampler, sample_size=settings.sample_size, batch_size=settings.batch_size, device=device)
+    if settings.task == "graph":
+        return GraphBatches(features, views, torch.from_numpy(np.asarray(graph.offsets)), adjacency, **common)  # type: ignore[arg-type]
+    if graph.count > 1:
+        raise InputError(
+            f"a node task trains on one graph, and {graph.count} were given; use task='graph', or give one of them"
+        )
+    corrupted = None
+    if settings.negatives in ("adjacency", "both"):
+        corrupted = _views(corrupt_adjacency(graph, _generator(seed, "corruption")), settings, device, cache)
+    permute = settings.negatives in ("features", "both")
+    return NodeBatches(features, views, adjacency, permute=permute, corrupted_views=corrupted, **common)  # type: ignore[arg-type]
+
+
+def train(
+    model: MVGRL,
+    batches: Batches,
+    *,
+    seed: int = 0,
+    callbacks: Iterable[Callback] = (),
+    checkpoint: Path | None = None,
+    checkpoint_every: int = 50,
+    resume: bool = False,
+    identity: str = "",
+) -> History:
+    """Adam until the loss has not fallen for ``patience`` epochs; the state at the lowest loss is restored."""
+    settings = model.settings
+    if isinstance(batches, GraphBatches) and len(batches.offsets) < 3 and settings.epochs:
+        raise InputError("one graph has no other graphs to be told from; give more, or use task='node'")
+    optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=settings.l2, fused=True)
+    run = RunState(model, optimizer, _generator(seed, "sampling"), identity)
+    if resume:
+        if checkpoint is None:
+            raise CheckpointError("resume needs the checkpoint to go on from; name its file")
+        run.load(checkpoint)
+        logger.info("resumed after epoch %d", len(run.history.losses))
+    history, started = run.history, time.perf_counter()
+    while len(history.losses) < settings.epochs and history.waited < settings.patience:
+        history.add(_epoch(model, batches, optimizer, run.generator))
+        if history.waited == 0:
+            run.keep_best()
+        number = len(history.losses)
+        if checkpoint is not None and number % checkpoint_every == 0:
+            run.save(checkpoint)
+        seconds = time.perf_counter() - started
+        try:
+            for callback in callbacks:
+                callback(Epoch(number, history.losses[-1], history.best_loss, history.waited, seconds))
+        except BaseException:
+            if checkpoint is not None:
+                run.save(checkpoint)
+            raise
+    if checkpoint is not None:
+        run.save(checkpoint)
+    run.restore_best()
+    return history
+
+
+def _epoch(model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> float:
+    """One pass; the mean loss of its batches, weighted by how many graphs each holds."""
+    model.train()
+    total, weight = torch.zeros((), device=batches.device), 0
+    for batch in batches.epoch(generator):
+        loss = model(batch, generator)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach() * len(batch.sizes)
+        weight += len(batch.sizes)
+    mean = float(total) / weight
+    if not math.isfinite(mean):
+        raise MVGRLError(f"the loss became {mean}; lower the learning rate, or normalise the features")
+    return mean
+
+
+def _views(graph: Graph, settings: Settings, device: torch.device, cache: ViewCache | None) -> tuple[Matrix, ...]:
+    return tuple(view_matrix(view, graph, cache=cache).to(device) for view in settings.views)
+
+
+def _generator(seed: int, purpose: str) -> torch.Generator:
+    """A stream of its own for each purpose, so that none depends on how much another has drawn."""
+    entropy = np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1, np.uint64)[0]
+    return torch.Generator().manual_seed(int(entropy) >> 1)
+
+
+def _device(device: str | torch.device) -> torch.device:
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(device)

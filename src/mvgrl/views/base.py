@@ -1,0 +1,106 @@
+"""What every view is: a frozen description that turns a graph into an n×n matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from mvgrl.errors import InputError, SettingsError
+from mvgrl.graphs import Graph
+
+# A view with every entry stored is refused above this size: 30,000² numbers are 3.4 GiB in single precision.
+LARGEST_DENSE = 30_000
+SINGLE_PRECISION_FROM = 8_192  # a dense view of more nodes than this is stored in float32, a smaller one in float64
+
+
+@dataclass(frozen=True)
+class View:
+    """A matrix for a graph: row i holds the weights of the nodes that node i listens to.
+
+    Views are compared and hashed by their parameters. Calling one computes the matrix: a dense array where every
+    entry is kept and there is one graph, a ``csr_array`` otherwise (block-diagonal for many graphs). Dense views are
+    float64 up to 8,192 nodes and float32 above; approximations are float32 unless a finer ``epsilon`` is asked for.
+
+    >>> from mvgrl.graphs import Graph
+    >>> from mvgrl.views import Adjacency
+    >>> Adjacency()(Graph.from_edges([0], [1])).toarray()
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+
+    name: ClassVar[str]
+
+    def __call__(self, graph: Graph) -> sp.csr_array | np.ndarray:
+        """The view of a graph, n×n."""
+        raise NotImplementedError
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix equals its transpose exactly."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The name and the parameters as plain values; ``resolve_view`` reads them back.
+
+        >>> from mvgrl.views import PPR
+        >>> PPR(alpha=0.1).to_dict()["alpha"]
+        0.1
+        """
+        return {"name": self.name, **asdict(self)}
+
+    def _check_number(self, field: str, low: float, high: float, allowed: str) -> None:
+        """Store a float strictly between two bounds, or say what is allowed."""
+        value = getattr(self, field)
+        number = _as_number(value)
+        if number is None or not low < number < high:
+            raise SettingsError(f"{self.name}: {field} is {value!r}, but it must be {allowed}")
+        object.__setattr__(self, field, float(number))
+
+    def _check_choice(self, field: str, choices: Collection[str]) -> None:
+        value = getattr(self, field)
+        if value not in choices:
+            raise SettingsError(f"{self.name}: {field} is {value!r}, but it must be one of {', '.join(choices)}")
+
+    def _check_sparsification(self) -> None:
+        fields: Any = self
+        if fields.top_k is not None:
+            number = _as_number(fields.top_k)
+            if number is None or number != int(number) or number < 1:
+                raise SettingsError(
+                    f"{self.name}: top_k is {fields.top_k!r}, but it must be a whole number from 1, or None"
+                )
+            object.__setattr__(self, "top_k", int(number))
+        if fields.threshold is not None:
+            self._check_number("threshold", 0.0, math.inf, "a positive number, or None")
+
+
+def _as_number(value: Any) -> float | None:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def check_dense_size(view: str, nodes: int) -> None:
+    """Refuse a matrix of nodes × nodes that would not fit, before anything is allocated."""
+    if nodes > LARGEST_DENSE:
+        raise InputError(
+            f"the exact {view} view of a graph of {nodes:,} nodes has {nodes:,} × {nodes:,} entries, "
+            f"{4 * nodes**2 / 2**30:,.1f} GiB; exact views stop at {LARGEST_DENSE:,} nodes. Keep the largest entries "
+            f"of each row with top_k=32, say, or those above a threshold"
+        )
+
+
+def check_total_size(view: str, sizes: np.ndarray) -> None:
+    """Refuse many graphs whose dense blocks would not fit together."""
+    entries = int(np.sum(np.asarray(sizes, dtype=np.int64) ** 2))
+    if entries > LARGEST_DENSE**2:
+        raise InputError(
+            f"the exact {view} views of {len(sizes):,} graphs have {entries:,} entries together, "
+            f"{12 * entries / 2**30:,.1f} GiB; the limit is {LARGEST_DENSE**2:,} entries. Keep the largest entries of "
+            f"each row with top_k=32, say, or those above a threshold, or use fewer graphs at a time"
+        )

@@ -1,0 +1,168 @@
+"""What ppr and heat share: three ways to compute f(M), and the choice between them.
+
+* ``exact``: every entry, to rounding.
+* ``push``: row by row, only where the row is not negligible; its cost does not grow with the graph.
+* ``series``: a Chebyshev series on sixty-four rows at a time; the fastest until the graph is large.
+
+The last two keep the largest entries of each row and are within :meth:`Diffusion.error_bound` of the exact ones.
+An entry whose exact value is closer than that to ``threshold``, or to the k-th largest, may be kept or not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from mvgrl.errors import SettingsError
+from mvgrl.graphs import Graph
+from mvgrl.views.adjacency import normalised_adjacency, with_self_loops
+from mvgrl.views.base import SINGLE_PRECISION_FROM, View, check_dense_size
+from mvgrl.views.exact import exact_blocks
+from mvgrl.views.series import series_dense, series_sparse
+from mvgrl.views.sparsify import sparsify
+
+METHODS = ("auto", "exact", "push", "series")
+
+# Measured: following one edge by push costs what the series needs for about 32 entries of M in one row (it works on
+# many rows at once, in order), and push does about a quarter of the work its bound allows.
+_SERIES_ENTRIES_PER_PUSH = 8
+# From timings: an entry of M costs the series about what 20 multiplications cost the dense inverse.
+_DENSE_PER_SERIES_ENTRY = 20
+
+
+@dataclass(frozen=True)
+class Diffusion(View):
+    """A function of M = D̂^-1/2 Â D̂^-1/2 that spreads each node's weight over its surroundings."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix equals its transpose exactly."""
+        return False
+
+    def chosen_method(self, graph: Graph) -> str:
+        """``exact``, ``push`` or ``series``: what ``auto`` means for this graph. Depends on nothing but the two."""
+        fields: Any = self
+        if fields.method != "auto":
+            return str(fields.method)
+        if fields.top_k is None and fields.threshold is None:
+            return "exact"
+        # Per row, the series goes through its whole graph once a term. Push does no more than its bound, and not more
+        # than as many rounds through the part of the graph that the row's node is connected to.
+        entries = np.diff(graph.adjacency.indptr) + 1
+        graph_of_node = np.repeat(np.arange(graph.count), graph.sizes)
+        component_of_node = connected_components(graph.adjacency, directed=False)[1]
+        terms = len(self._coefficients(self._tolerance(graph)))
+        by_series, at_most = (
+            terms * np.bincount(part, weights=entries)[part] for part in (graph_of_node, component_of_node)
+        )
+        by_push = np.minimum(at_most, self._push_work((graph.adjacency.sum() + graph.nodes) / graph.nodes))
+        return "series" if by_series.mean() <= _SERIES_ENTRIES_PER_PUSH * by_push.mean() else "push"
+
+    def error_bound(self, graph: Graph) -> float:
+        """No kept entry is further than this from the exact one (rounding in the last bits of float32 aside).
+
+        >>> from mvgrl.views import PPR
+        >>> PPR(top_k=2).error_bound(Graph.from_edges([0, 1], [1, 2]))
+        1e-05
+        """
+        method = self.chosen_method(graph)
+        return 0.0 if method == "exact" else self._bound(method, graph)
+
+    def __call__(self, graph: Graph) -> sp.csr_array | np.ndarray:
+        """The view of a graph, n×n."""
+        fields: Any = self
+        method = self.chosen_method(graph)
+        if method == "exact":
+            return self._exact(graph, fields.top_k, fields.threshold)
+        degrees = with_self_loops(graph)[1]
+        lowest = 0.0 if fields.threshold is None else fields.threshold
+        room = np.full(graph.nodes, graph.nodes if fields.top_k is None else fields.top_k, dtype=np.int64)
+        if lowest:
+            # A row's entries have a known weighted sum, so only so many of them can reach the threshold.
+            most = self._row_total(degrees) / max(lowest - fields.epsilon, 1e-300)
+            room = np.minimum(room, np.minimum(most, graph.nodes).astype(np.int64) + 1)
+        dtype = np.float32 if self._tolerance(graph) >= 1e-7 else np.float64
+        if method == "push":
+            return self._push(graph, room, lowest, dtype)
+        normalised = normalised_adjacency(graph)[0]
+        coefficients = self._coefficients(self._tolerance(graph))
+        return series_sparse(normalised, graph.offsets, coefficients, self._scales(degrees), room, lowest, dtype)
+
+    def _exact(self, graph: Graph, top_k: int | None, threshold: float | None) -> sp.csr_array | np.ndarray:
+        if graph.count > 1:
+            return exact_blocks(graph, self.name, self._solve, top_k, threshold)
+        check_dense_size(self.name, graph.nodes)
+        dtype: Any = np.float32 if graph.nodes > SINGLE_PRECISION_FROM else np.float64
+        normalised, degrees = normalised_adjacency(graph)
+        coefficients = self._coefficients(float(np.finfo(dtype).eps) / 4)
+        if self._cheaper_by_series(graph.nodes, normalised.nnz * len(coefficients)):
+            matrix = series_dense(normalised, coefficients, dtype)
+            self._finish(matrix, degrees)
+        else:
+            matrix = self._solve(with_self_loops(graph)[0].astype(dtype).toarray()[None])[0]
+        return matrix if top_k is None and threshold is None else sparsify(matrix, top_k, threshold)
+
+    def _cheaper_by_series(self, nodes: int, work: int) -> bool:
+        return nodes > 512 and _DENSE_PER_SERIES_ENTRY * work < nodes**2
+
+    def _check_diffusion(self) -> None:
+        fields: Any = self
+        self._check_choice("method", METHODS)
+        self._check_sparsification()
+        self._check_number("epsilon", 0.0, 1.0, "a number between 0 and 1")
+        sparse = fields.top_k is not None or fields.threshold is not None
+        if fields.method in ("push", "series") and not sparse:
+            raise SettingsError(
+                f"{self.name}: method {fields.method!r} keeps few entries of each row, so it needs top_k or threshold; "
+                "give one of them, or use method 'exact' for the whole matrix"
+            )
+        if fields.threshold is not None and fields.method != "exact" and fields.threshold <= fields.epsilon:
+            raise SettingsError(
+                f"{self.name}: threshold {fields.threshold:g} is not above epsilon {fields.epsilon:g}, the accuracy of "
+                "the approximation, which would then decide what is kept; make epsilon smaller or use method 'exact'"
+            )
+
+    def _tolerance(self, graph: Graph) -> float:
+        """How exact f(M) must be for the view to be exact to epsilon; half of that is left for rounding."""
+        raise NotImplementedError
+
+    def _bound(self, method: str, graph: Graph) -> float:
+        raise NotImplementedError
+
+    def _coefficients(self, tolerance: float) -> np.ndarray:
+        """Chebyshev coefficients of f on [−1, 1], enough of them that the rest sum to at most the tolerance."""
+        raise NotImplementedError
+
+    def _push_work(self, mean_degree: float) -> float:
+        """Edges that push follows for one row, at most, on average."""
+        raise NotImplementedError
+
+    def _push(self, graph: Graph, room: np.ndarray, threshold: float, dtype: Any) -> sp.csr_array:
+        raise NotImplementedError
+
+    def _row_total(self, degrees: np.ndarray) -> np.ndarray:
+        """An upper bound of each row's sum."""
+        raise NotImplementedError
+
+    def _scales(self, degrees: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Row and column factors that turn f(M) into the view."""
+        raise NotImplementedError
+
+    def _solve(self, stack: np.ndarray) -> np.ndarray:
+        """The views of a stack of Â, which may be overwritten."""
+        raise NotImplementedError
+
+    def _finish(self, matrix: np.ndarray, degrees: np.ndarray) -> None:
+        """Turn f(M) into the view, in place."""
+        raise NotImplementedError
+
+
+def enough(coefficients: np.ndarray, tolerance: float) -> np.ndarray:
+    """The shortest beginning of a series whose left-out rest sums to at most the tolerance."""
+    rest = np.append(np.cumsum(np.abs(coefficients[::-1]))[::-1], 0.0)
+    return coefficients[: max(1, int(np.argmax(rest <= max(tolerance, math.ulp(0.0)))))]

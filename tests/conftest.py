@@ -1,0 +1,31 @@
+"""What all tests share: where the benchmark files are, and one thread for their many small products."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numba
+import pytest
+import torch
+from hypothesis import settings
+
+# Threads only wait for each other on matrices this small, and on a busy machine they wait long. Both are needed:
+# numba's OpenMP layer passes its own number on to torch with every parallel loop.
+torch.set_num_threads(1)
+numba.set_num_threads(1)
+
+# No timed checks: these machines are noisy, and the first call of a kernel compiles it.
+settings.register_profile("mvgrl", deadline=None)
+settings.load_profile("mvgrl")
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder with the raw benchmark files; nothing may be written there."""
+    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    named = os.environ.get("MVGRL_DATA")
+    for folder in (beside, Path(named) if named else None):
+        if folder is not None and folder.is_dir():
+            return folder
+    pytest.skip("no benchmark files: set MVGRL_DATA to a folder with planetoid/, tu/ and linqs-cora/")

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from mvgrl.config import Settings
+from mvgrl.evaluation import propagated, untrained
+from mvgrl.graphs import Graph
+from mvgrl.model import MVGRL
+from mvgrl.training import fit
+from mvgrl.views import PPR, Adjacency
+
+PATH = Graph.from_edges([0, 1], [1, 2], features=np.array([[1.0, 0], [0, 1], [2, 2]]))
+PLAIN = Settings(hidden=4, normalise="none")
+
+
+def test_propagated_features_are_the_views_times_the_features() -> None:
+    expected = (Adjacency()(PATH).toarray() + PPR()(PATH)) @ PATH.features
+    np.testing.assert_allclose(propagated(PATH, PLAIN, device="cpu"), expected, rtol=1e-6)
+
+
+def test_for_graphs_they_are_summed_over_the_nodes() -> None:
+    settings = Settings(task="graph", normalise="none")
+    both = propagated(Graph.join([PATH, PATH]), settings, device="cpu")
+    expected = propagated(PATH, PLAIN, device="cpu").sum(0)
+    np.testing.assert_allclose(both, [expected, expected], rtol=1e-6)
+
+
+def test_the_untrained_encoder_is_where_training_starts() -> None:
+    trained = fit(PATH, PLAIN, seed=5, device="cpu")
+    start = MVGRL(PLAIN, 2, seed=5).eval()
+    with torch.no_grad():
+        expected = start.represent(next(trained.batches.whole()))[0].numpy()
+    np.testing.assert_array_equal(untrained(PATH, PLAIN, seed=5, device="cpu"), expected)
+    assert not np.allclose(trained.represent()[0], expected)
+    assert untrained(Graph.join([PATH, PATH]), Settings(task="graph", hidden=4), device="cpu").shape == (2, 4)

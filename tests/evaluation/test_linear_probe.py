@@ -1,0 +1,138 @@
+"""The linear probe: the regression it says it is, alone or in a stack, and strict about what it is given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+
+from mvgrl.errors import InputError
+from mvgrl.evaluation import linear_probe
+
+TRAIN, TEST = np.arange(60), np.arange(60, 300)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    points, labels = make_blobs(300, n_features=8, centers=4, cluster_std=4.5, random_state=0)
+    return (points / 10).astype(np.float32), labels
+
+
+def plain_probe(points, labels, steps=300, learning_rate=0.01, weight_decay=0.0, seed=0):
+    """The protocol spelled out for one probe: a torch layer, a torch loss, torch's Adam."""
+    points, labels = torch.from_numpy(points), torch.from_numpy(labels)
+    train_points, train_labels = points[TRAIN], labels[TRAIN]
+    layer = torch.nn.Linear(points.shape[1], int(labels.max()) + 1)
+    torch.nn.init.zeros_(layer.bias)
+    torch.nn.init.xavier_uniform_(layer.weight, generator=torch.Generator().manual_seed(seed))
+    adam = torch.optim.Adam(layer.parameters(), lr=learning_rate, weight_decay=weight_decay)
+    for _ in range(steps):
+        adam.zero_grad()
+        torch.nn.functional.cross_entropy(layer(train_points), train_labels).backward()
+        adam.step()
+    return (layer(points[TEST]).argmax(dim=1) == labels[TEST]).double().mean().item()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"steps": 5}, {"steps": 40, "learning_rate": 0.1}, {"weight_decay": 0.1}], ids=str
+)
+def test_it_is_the_plain_loop(blobs, options):
+    for seed in range(3):
+        assert float(linear_probe(*blobs, TRAIN, TEST, seed=seed, **options)) == plain_probe(
+            *blobs, seed=seed, **options
+        )
+
+
+def test_trained_long_it_reaches_scikit_learns_optimum(blobs):
+    points, labels = blobs
+    oracle = LogisticRegression(C=1e4, max_iter=5000).fit(points[TRAIN], labels[TRAIN])
+    score = linear_probe(points, labels, TRAIN, TEST, steps=3000, learning_rate=0.1)
+    assert abs(score - oracle.score(points[TEST], labels[TEST])) < 0.02
+
+
+def test_probes_of_a_stack_do_not_meet(blobs):
+    points, labels = blobs
+    noise = np.random.default_rng(0).normal(size=(2, 3, *points.shape)).astype(np.float32)
+    stack = points * np.array([[1, 0.3, 10], [0.1, 0, 1]], dtype=np.float32)[..., None, None] + noise / 3
+    options = {"steps": 100, "weight_decay": 0.1}  # Adam hides a wrongly scaled loss; weight decay brings it out
+    scores = linear_probe(stack, labels, TRAIN, TEST, **options)
+    alone = [[float(linear_probe(one, labels, TRAIN, TEST, **options)) for one in row] for row in stack]
+    assert scores.tolist() == alone
+    assert len(np.unique(scores)) > 3
+
+
+def test_a_stack_may_have_a_seed_for_each_probe(blobs):
+    points, labels = blobs
+    scores = linear_probe(np.stack([points] * 4), labels, TRAIN, TEST, steps=3, seed=range(4))
+    assert scores.tolist() == [float(linear_probe(points, labels, TRAIN, TEST, steps=3, seed=s)) for s in range(4)]
+    assert len(set(scores.tolist())) > 1
+    with pytest.raises(InputError, match="2 seeds for 4 probes"):
+        linear_probe(np.stack([points] * 4), labels, TRAIN, TEST, seed=[1, 2])
+
+
+def test_arrays_tensors_masks_and_text_give_the_same_score(blobs):
+    points, labels = blobs
+    mask = np.zeros(300, dtype=bool)
+    mask[TRAIN] = True
+    expected = linear_probe(points, labels, TRAIN, TEST)
+    assert expected.shape == ()
+    assert linear_probe(torch.from_numpy(points), torch.from_numpy(labels), torch.from_numpy(mask), ~mask) == expected
+    assert linear_probe(points.tolist(), [f"class {i}" for i in labels], TRAIN.tolist(), TEST.tolist()) == expected
+
+
+def test_the_global_random_state_is_neither_used_nor_touched(blobs):
+    torch.manual_seed(1)
+    before, first = torch.get_rng_state(), linear_probe(*blobs, TRAIN, TEST, steps=3)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert linear_probe(*blobs, TRAIN, TEST, steps=3) == first
+
+
+def test_it_trains_where_gradients_are_off(blobs):
+    points, labels = torch.from_numpy(blobs[0]), blobs[1]
+    expected = linear_probe(points, labels, TRAIN, TEST)
+    with torch.no_grad():
+        assert linear_probe(points, labels, TRAIN, TEST) == expected
+    with torch.inference_mode():
+        frozen = points * 1.0
+        assert linear_probe(frozen, labels, TRAIN, TEST) == expected
+    assert linear_probe(frozen, labels, TRAIN, TEST) == expected
+
+
+def test_the_embeddings_get_no_gradient(blobs):
+    points = torch.from_numpy(blobs[0]).requires_grad_()
+    linear_probe(points, blobs[1], TRAIN, TEST, steps=3)
+    assert points.grad is None
+
+
+def spoiled(points):
+    points = np.stack([points, points])
+    points[1, 7, 2] = np.nan
+    return points
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"embeddings": lambda x: x[0]}, "nodes × columns"),
+        ({"embeddings": lambda x: x[:, :0]}, "nodes × columns"),
+        ({"embeddings": spoiled}, r"node 7, column 2 of stack element \[1\] is nan"),
+        ({"embeddings": lambda x: [["a"]] * 300}, "not a table of numbers"),
+        ({"labels": lambda y: y[:-1]}, r"labels has shape \(299,\).*300 nodes"),
+        ({"labels": lambda y: np.where(np.arange(300) == 70, 9, y)}, "test node 70 has class 9"),
+        ({"train": lambda t: []}, "train names no node"),
+        ({"test": lambda t: np.zeros(300, dtype=bool)}, "test names no node"),
+        ({"test": lambda t: np.ones(10, dtype=bool)}, "mask of shape"),
+        ({"train": lambda t: t + 0.5}, "node numbers or a mask"),
+        ({"train": lambda t: t + 280}, "train names node 300, but nodes are numbered 0 to 299"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_input_is_refused_and_the_place_named(blobs, change, message):
+    arguments = {"embeddings": blobs[0], "labels": blobs[1], "train": TRAIN, "test": TEST}
+    for name, spoil in change.items():
+        arguments[name] = spoil(arguments[name])
+    with pytest.raises(InputError, match=message):
+        linear_probe(**arguments)

@@ -1,0 +1,201 @@
+"""Initial features: the same columns for training graphs and new ones, and sparse products equal to dense ones."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load as load_safetensors
+from safetensors.numpy import save as save_safetensors
+from sklearn.preprocessing import StandardScaler
+
+from mvgrl.errors import InputError, SettingsError
+from mvgrl.graphs import FeatureEncoder, Graph
+from mvgrl.graphs.features import CentredMatrix
+from mvgrl.matrices import DenseMatrix, SparseMatrix
+
+STAR = {"sources": [0, 0, 0], "targets": [1, 2, 3], "nodes": 5}  # degrees 3, 1, 1, 1, 0
+
+
+def encode(graph, *arguments, **more):
+    return FeatureEncoder(*arguments, **more).fit(graph).transform(graph, torch.float64)
+
+
+def random_table(seed, rows=12, columns=7, density=0.2):
+    generator = np.random.default_rng(seed)
+    table = generator.normal(2.0, 3.0, (rows, columns)) * (generator.random((rows, columns)) < density)
+    table[:, 0] = 0.1  # a constant column
+    return table
+
+
+def test_auto_takes_features_then_labels_then_degrees():
+    graphs = {
+        "given": Graph.from_edges(**STAR, features=np.eye(5), node_labels=list("CCCNN")),
+        "labels": Graph.from_edges(**STAR, node_labels=list("CCCNN")),
+        "degree-one-hot": Graph.from_edges(**STAR),
+    }
+    for kind, graph in graphs.items():
+        assert torch.equal(encode(graph).dense(), encode(graph, kind).dense())
+    assert encode(graphs["labels"]).dense().tolist() == [[1, 0], [1, 0], [1, 0], [0, 1], [0, 1]]
+
+
+def test_degrees_count_neighbours_whatever_the_weights():
+    graph = Graph.from_edges([0, 0, 0], [1, 2, 3], [0.5, 9.0, 2.0], nodes=5)
+    assert encode(graph, "degree", "row").dense().tolist() == [[3], [1], [1], [1], [0]]
+    assert encode(graph, "degree-one-hot").dense().argmax(dim=1).tolist() == [3, 1, 1, 1, 0]
+
+
+def test_degrees_above_the_cap_or_above_those_seen_share_the_last_column():
+    star, hub = Graph.from_edges(**STAR), Graph.from_edges([0] * 6, range(1, 7))
+    capped = FeatureEncoder("degree-one-hot", degree_cap=2).fit(hub)
+    assert capped.width == 3
+    assert capped.transform(hub).dense().argmax(dim=1).tolist() == [2] + [1] * 6
+    seen = FeatureEncoder("degree-one-hot").fit(star)
+    assert seen.width == 4
+    assert seen.transform(hub).dense()[0].tolist() == [0, 0, 0, 1]
+
+
+def test_labels_and_degrees_stand_side_by_side():
+    graph = Graph.from_edges(**STAR, node_labels=[7, 7, 5, 5, 5])
+    expected = torch.cat([encode(graph, "labels").dense(), encode(graph, "degree-one-hot").dense()], dim=1)
+    assert torch.equal(encode(graph, "labels+degree").dense(), expected)
+
+
+def test_an_unseen_label_is_a_row_of_zeros_and_said(caplog):
+    encoder = FeatureEncoder("labels").fit(Graph.from_edges([0], [1], node_labels=["C", "N"]))
+    with caplog.at_level(logging.WARNING, logger="mvgrl"):
+        rows = encoder.transform(Graph.from_edges([0, 1], [1, 2], node_labels=["N", "Zn", "C"])).dense()
+    assert rows.tolist() == [[0, 1], [0, 0], [1, 0]]
+    assert "node 1, label 'Zn'" in caplog.text
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_add_up_to_one_and_rows_of_zeros_stay(form):
+    table = np.array([[1.0, -3.0, 0, 0, 0], [0] * 5, [0, 0, 5, 5, 0]])
+    rows = encode(Graph.from_edges([0], [1], features=form(table))).dense()
+    assert rows.tolist() == [[0.25, -0.75, 0, 0, 0], [0] * 5, [0, 0, 0.5, 0.5, 0]]
+
+
+@pytest.mark.parametrize("density", [0.2, 0.9], ids=["sparse", "dense"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["array", "csr"])
+def test_standard_scores_are_scikit_learns_and_constant_columns_vanish(density, form):
+    table, new = random_table(0, density=density), random_table(1, density=density)
+    new[:, 0] = 7.0
+    encoder = FeatureEncoder("given", "standard").fit(Graph.from_edges([0], [1], features=form(table)))
+    scores = encoder.transform(Graph.from_edges([0], [1], features=form(new)), torch.float64).dense()
+    expected = StandardScaler().fit(table).transform(new)
+    expected[:, 0] = 0
+    assert torch.allclose(scores, torch.from_numpy(expected), atol=1e-12)
+
+
+def test_a_column_far_from_zero_is_scored_without_losing_digits():
+    table = sp.csr_array(np.array([[1e6], [1e6 + 1], [1e6 + 2]]))
+    scores = encode(Graph.from_edges([0], [1], features=table), "given", "standard").dense().flatten()
+    assert torch.allclose(scores, torch.tensor([-1.0, 0, 1.0], dtype=torch.float64) * 1.5**0.5, atol=1e-8)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["none", "row", "standard"]))
+def test_products_and_gradients_of_a_sparse_table_are_those_of_the_dense_one(seed, normalise):
+    graph = Graph.from_edges([0], [1], features=sp.csr_array(random_table(seed)))
+    features = encode(graph, "given", normalise)
+    table = features.dense()
+    generator = torch.Generator().manual_seed(seed)
+    stack = torch.randn(3, 7, 4, generator=generator, dtype=torch.float64)
+    pull = torch.randn(3, 12, 4, generator=generator, dtype=torch.float64)
+
+    def gradient(matrix):
+        weights = stack.clone().requires_grad_()
+        product = torch.vmap(lambda weight: matrix @ weight)(weights)
+        return product, torch.autograd.grad((product * pull).sum(), weights)[0]
+
+    for ours, expected in zip(gradient(features), gradient(table), strict=True):
+        assert torch.allclose(ours, expected, atol=1e-10)
+    nodes = torch.tensor([3, 0, 3])
+    assert torch.allclose(features.rows(nodes) @ stack[0], table[nodes] @ stack[0], atol=1e-10)
+    assert torch.allclose(features.multiply(stack[0]), table @ stack[0], atol=1e-10)
+
+
+def test_sparse_stays_sparse_and_a_dense_table_of_zeros_becomes_it():
+    words = (np.arange(200).reshape(10, 20) % 9 == 0).astype(np.float32)
+    for table in (words, sp.csr_array(words)):
+        graph = Graph.from_edges([0], [1], features=table)
+        assert isinstance(encode(graph, "given", "row"), SparseMatrix)
+        scored = encode(graph, "given", "standard").to("cpu")
+        assert isinstance(scored, CentredMatrix)
+        assert scored.matrix.values.numel() == words.sum()
+        assert scored.shape == (10, 20)
+    assert isinstance(encode(Graph.from_edges([0], [1], features=1 - words)), DenseMatrix)
+
+
+def test_transform_changes_neither_the_graph_nor_the_table():
+    table = random_table(3)
+    for form in (table.copy(), sp.csr_array(table)):
+        graph = Graph.from_edges([0], [1], features=form)
+        for normalise in ("none", "row", "standard"):
+            matrix = encode(graph, "given", normalise)
+            for tensor in vars(matrix).values():
+                if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+                    tensor.zero_()
+        assert np.array_equal(graph.features.toarray() if sp.issparse(form) else graph.features, table)
+
+
+@pytest.mark.parametrize("labels", [["C", "N", "Ö", "C", "C"], [3, 1, 2, 1, 1], [0.5, 1.5, 0.5, 0.5, 0.5]])
+@pytest.mark.parametrize("kind", ["auto", "given", "labels", "degree-one-hot", "degree", "labels+degree"])
+@pytest.mark.parametrize("normalise", ["row", "standard"])
+def test_a_saved_encoder_encodes_the_same(kind, normalise, labels):
+    graph = Graph.from_edges(**STAR, features=random_table(5, rows=5), node_labels=labels)
+    other = Graph.from_edges([0, 1], [1, 2], features=random_table(6, rows=3), node_labels=labels[:3])
+    encoder = FeatureEncoder(kind, normalise, 2).fit(graph)
+    saved = load_safetensors(save_safetensors(encoder.to_arrays()))
+    again = FeatureEncoder.from_arrays(saved, **encoder.settings())
+    assert again.width == encoder.width == encoder.transform(other).shape[1]
+    assert torch.equal(again.transform(other).dense(), encoder.transform(other).dense())
+
+
+def test_fitting_again_forgets_the_first_fit():
+    encoder = FeatureEncoder(normalise="standard")
+    encoder.fit(Graph.from_edges(**STAR, features=random_table(0, rows=5)))
+    encoder.fit(Graph.from_edges([0], [1], node_labels=["a", "b"]))
+    assert encoder.width == 2
+    assert sorted(encoder.to_arrays()) == ["degrees", "kind", "label_text", "width"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "label"}, "did you mean 'labels'"),
+        ({"kind": "degree_onehot"}, "did you mean 'degree-one-hot'"),
+        ({"normalise": "rows"}, "did you mean 'row'"),
+        ({"normalise": "zzz"}, "known are 'none', 'row', 'standard'"),
+        ({"kind": ["given"]}, "unknown"),
+        ({"degree_cap": 0}, "degree_cap is 0"),
+        ({"degree_cap": 2.5}, "degree_cap is 2.5"),
+    ],
+)
+def test_wrong_settings_are_refused_with_the_nearest(arguments, message):
+    with pytest.raises(SettingsError, match=message):
+        FeatureEncoder(**arguments)
+
+
+def test_graphs_that_lack_what_is_to_be_encoded_are_refused():
+    plain = Graph.from_edges([0], [1])
+    with pytest.raises(InputError, match="no features"):
+        FeatureEncoder("given").fit(plain)
+    with pytest.raises(InputError, match="no node labels"):
+        FeatureEncoder("labels+degree").fit(plain)
+    with pytest.raises(SettingsError, match="not fitted"):
+        FeatureEncoder().transform(plain)
+    encoder = FeatureEncoder().fit(Graph.from_edges([0], [1], features=np.ones((2, 3))))
+    with pytest.raises(InputError, match="2 features, but the encoder was fitted on 3"):
+        encoder.transform(Graph.from_edges([0], [1], features=np.ones((2, 2))))
+    with pytest.raises(InputError, match="no features"):
+        encoder.transform(plain)
+    numbers = FeatureEncoder().fit(Graph.from_edges([0], [1], node_labels=[1, 2]))
+    with pytest.raises(InputError, match="both as numbers or both as text"):
+        numbers.transform(Graph.from_edges([0], [1], node_labels=["1", "2"]))

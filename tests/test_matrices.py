@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mvgrl.matrices import DenseMatrix, SparseMatrix
+
+
+def random_sparse(rows: int, columns: int, seed: int = 0) -> np.ndarray:
+    return sp.random(rows, columns, 0.2, random_state=seed).toarray()
+
+
+def both_kinds(array: np.ndarray, *, symmetric: bool = False) -> list:
+    return [
+        SparseMatrix.from_scipy(sp.csr_array(array), symmetric=symmetric, dtype=torch.float64),
+        DenseMatrix(torch.from_numpy(array), symmetric=symmetric),
+    ]
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 9), st.integers(0, 10**6))
+def test_products_equal_numpys(rows: int, columns: int, width: int, seed: int) -> None:
+    array = random_sparse(rows, columns, seed)
+    right = np.random.default_rng(seed).normal(size=(columns, width))
+    for matrix in both_kinds(array):
+        torch.testing.assert_close(matrix @ torch.from_numpy(right), torch.from_numpy(array @ right))
+
+
+def test_wide_products_equal_numpys() -> None:
+    array = random_sparse(12, 9)
+    right = np.random.default_rng(0).normal(size=(9, 2500))  # more than the columns of one block
+    torch.testing.assert_close(both_kinds(array)[0] @ torch.from_numpy(right), torch.from_numpy(array @ right))
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_gradients_are_right(symmetric: bool) -> None:
+    array = random_sparse(11, 11)
+    if symmetric:
+        array = array + array.T
+    right = torch.randn(11, 3, dtype=torch.float64, requires_grad=True)
+    for matrix in both_kinds(array, symmetric=symmetric):
+        assert torch.autograd.gradcheck(lambda z, matrix=matrix: matrix @ z, right)
+
+
+def test_a_stack_is_folded_into_columns() -> None:
+    array = random_sparse(11, 8)
+    stack = torch.randn(4, 8, 3, dtype=torch.float64)
+    for matrix in both_kinds(array):
+        grads = torch.vmap(torch.func.grad(lambda z, matrix=matrix: (matrix @ z).square().sum()))(stack)
+        torch.testing.assert_close(grads, 2 * torch.from_numpy(array.T @ array) @ stack)
+
+
+def test_selecting_gives_induced_blocks_and_their_transposes() -> None:
+    array = random_sparse(20, 20)
+    samples = torch.stack([torch.randperm(20)[:7] for _ in range(3)])
+    expected = torch.block_diag(*(torch.from_numpy(array[np.ix_(s, s)]) for s in samples.numpy()))
+    for matrix in both_kinds(array):
+        chosen = matrix.select(samples.flatten(), (7, 7, 7))
+        assert torch.equal(chosen.dense(), expected)
+        assert torch.equal(chosen.T.dense(), expected.T)
+
+
+def test_selecting_whole_graphs_of_different_sizes() -> None:
+    array = sp.block_diag([random_sparse(n, n, n) for n in (3, 6, 4)]).toarray()
+    nodes = torch.tensor([9, 10, 11, 12, 0, 1, 2])
+    chosen = both_kinds(array)[0].select(nodes, (4, 3), disjoint=True)
+    assert torch.equal(chosen.dense(), torch.from_numpy(array[np.ix_(nodes, nodes)]))
+
+
+def test_selecting_from_a_graph_too_large_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = random_sparse(20, 20)
+    nodes, sizes = torch.cat([torch.randperm(20)[:7] for _ in range(3)]), (7, 7, 7)
+    matrix = both_kinds(array)[0]
+    expected = matrix.select(nodes, sizes).dense()
+    monkeypatch.setattr("mvgrl.matrices._LARGEST_TABLE", 10)
+    assert torch.equal(matrix.select(nodes, sizes).dense(), expected)
+
+
+def test_rows_and_their_squares() -> None:
+    array = random_sparse(9, 5)
+    nodes = torch.tensor([4, 0, 4, 8])
+    for matrix in both_kinds(array):
+        assert torch.equal(matrix.rows(nodes).dense(), torch.from_numpy(array[nodes]))
+        torch.testing.assert_close(matrix.row_squares(), torch.from_numpy((array**2).sum(1)))

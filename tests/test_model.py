@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from mvgrl.config import NEGATIVES, Settings
+from mvgrl.contrast import MODES
+from mvgrl.errors import SettingsError
+from mvgrl.graphs import Graph
+from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.model import MVGRL
+from mvgrl.mutual_information import BOUNDS, jsd
+from mvgrl.readouts import READOUTS
+from mvgrl.training import fit, make_batches
+from mvgrl.views import PPR
+
+ALL_VIEWS = ("adjacency", "ppr", "heat", "distance")
+
+
+def random_graph(nodes: int, seed: int = 0, width: int = 5) -> Graph:
+    rng = np.random.default_rng(seed)
+    links = sp.random(
+        nodes, nodes, min(1.0, 3 / nodes), random_state=rng, data_rvs=lambda size: rng.uniform(0.5, 2, size)
+    )
+    return Graph.from_scipy(links, rng.normal(size=(nodes, width)))
+
+
+def graph_set() -> Graph:
+    return Graph.join([random_graph(n, seed=n) for n in (8, 5, 11, 6)])
+
+
+def first_batch(graph: Graph, settings: Settings, seed: int = 0):
+    batches = make_batches(graph, settings, FeatureEncoder(normalise="none").fit(graph))
+    return batches, next(iter(batches.epoch(torch.Generator().manual_seed(seed))))
+
+
+def combinations() -> list[Settings]:
+    """Every combination of task, mode, readout, bound and encoder sharing that makes sense."""
+    found = []
+    for task, mode, readout, bound, encoder in product(
+        ("node", "graph"), MODES, READOUTS, BOUNDS, ("dedicated", "shared")
+    ):
+        try:
+            found.append(
+                Settings(task=task, mode=mode, readout=readout, bound=bound, encoder=encoder, hidden=8, layers=2)
+            )
+        except SettingsError:
+            continue
+    return found
+
+
+def test_the_combinations_are_all_there() -> None:
+    # node: 2 modes × 5 readouts + multi-scale × 1; graph: 4 × 5 + 1; times 4 bounds and 2 ways to share
+    assert len(combinations()) == (11 + 21) * 4 * 2
+
+
+@pytest.mark.parametrize(
+    "settings", combinations(), ids=lambda s: f"{s.task}-{s.mode}-{s.readout}-{s.bound}-{s.encoder}"
+)
+def test_every_parameter_gets_a_gradient_and_moves(settings: Settings) -> None:
+    graph = random_graph(24) if settings.task == "node" else graph_set()
+    batches, batch = first_batch(graph, settings)
+    model = MVGRL(settings, 5, largest=batches.largest)
+    before = {name: tensor.clone() for name, tensor in model.named_parameters()}
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    model(batch).backward()
+    optimizer.step()
+    idle = idle_parameters(settings)
+    for name, parameter in model.named_parameters():
+        if any(name.startswith(prefix) for prefix in idle):
+            continue
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.abs().max() > 0, name
+        assert not torch.equal(parameter, before[name]), name
+
+
+def idle_parameters(settings: Settings) -> tuple[str, ...]:
+    """What a combination rightly leaves alone: f_ψ where no node or cluster takes part."""
+    return ("node_head",) if settings.mode == "global" else ()
+
+
+@pytest.mark.parametrize("negatives", [n for n in NEGATIVES if n != "graphs"])
+@pytest.mark.parametrize("sampler", ["full", "nodes", "window", "walk"])
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_every_sampler_negative_and_bound_learns(negatives: str, sampler: str, bound: str) -> None:
+    settings = Settings(
+        negatives=negatives,
+        sampler=sampler,
+        bound=bound,
+        sample_size=20,
+        batch_size=1 if sampler == "full" else 3,
+        hidden=16,
+        epochs=40,
+        patience=40,
+        learning_rate=0.01,
+    )
+    history = fit(random_graph(40), settings, device="cpu").history
+    assert np.mean(history.losses[-5:]) < np.mean(history.losses[:5])
+
+
+@pytest.mark.parametrize("task", ["node", "graph"])
+@pytest.mark.parametrize("count", [3, 4])
+def test_more_views_are_anchored_or_drawn(task: str, count: int) -> None:
+    graph = random_graph(24) if task == "node" else graph_set()
+    views = ALL_VIEWS[:count]
+    options = dict(task=task, views=views, hidden=8)
+    anchored = Settings(**options)
+    _, batch = first_batch(graph, anchored)
+    model = MVGRL(anchored, 5)
+    model(batch).backward()
+    assert len(model.encoders) == count
+    assert all(encoder.weights[0].grad.abs().max() > 0 for encoder in model.encoders)
+    drawn = Settings(**options, encoder="shared", draw_two_views=True)
+    model = MVGRL(drawn, 5)
+    losses = {round(float(model(batch, torch.Generator().manual_seed(s)).detach()), 5) for s in range(12)}
+    assert len(losses) > 1  # other views, other losses
+    generator = torch.Generator().manual_seed(3)
+    first = model(batch, generator)
+    assert torch.equal(first, model(batch, torch.Generator().manual_seed(3)))
+
+
+def test_views_drawn_for_each_graph_are_that_graphs() -> None:
+    """With two distinct views drawn per graph, each graph's codes are one of its views' codes."""
+    graph = graph_set()
+    settings = Settings(task="graph", views=ALL_VIEWS, encoder="shared", draw_two_views=True, hidden=8)
+    _, batch = first_batch(graph, settings)
+    model = MVGRL(settings, 5).eval()
+    (a, b), _ = model.encode(batch, torch.Generator().manual_seed(0))
+    every, _ = MVGRL(Settings(task="graph", views=ALL_VIEWS, encoder="shared", hidden=8), 5).eval().encode(batch)
+    used = set()
+    for index in range(len(batch.sizes)):
+        owned = batch.owner == index
+        found = []
+        for side in (a, b):
+            matches = [v for v in range(4) if torch.equal(side.nodes.codes[owned], every[v].nodes.codes[owned])]
+            assert len(matches) == 1
+            assert torch.equal(side.graphs.codes[index], every[matches[0]].graphs.codes[index])
+            found += matches
+        assert found[0] != found[1]
+        used.add(tuple(found))
+    assert len(used) > 1
+
+
+@given(seed=st.integers(0, 10**6), readout=st.sampled_from(READOUTS), dense=st.booleans())
+@hypothesis_settings(max_examples=40)
+def test_relabelling_permutes_node_codes_and_leaves_graph_codes(seed: int, readout: str, dense: bool) -> None:
+    graph = random_graph(13, seed)
+    order = np.random.default_rng(seed).permutation(13)
+    relabelled = Graph.from_scipy(graph.adjacency[order][:, order], graph.features[order])
+    views = ("adjacency", PPR() if dense else PPR(top_k=13, epsilon=1e-9), "heat", "distance")
+    settings = Settings(task="graph", views=views, layers=2, readout=readout, hidden=8)
+    encoder = FeatureEncoder(normalise="none").fit(graph)
+    model = MVGRL(settings, 5, largest=13, seed=seed).double().eval()
+    nodes, graphs = model.represent(next(make_batches(graph, settings, encoder).whole()))
+    other_nodes, other_graphs = model.represent(next(make_batches(relabelled, settings, encoder).whole()))
+    torch.testing.assert_close(other_nodes, nodes[order], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(other_graphs, graphs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("readout", READOUTS)
+@pytest.mark.parametrize("discriminator", ["dot", "bilinear"])
+def test_a_batch_gives_what_each_graph_gives_alone(readout: str, discriminator: str) -> None:
+    graph = graph_set()
+    settings = Settings(task="graph", views=ALL_VIEWS, layers=3, readout=readout, discriminator=discriminator, hidden=8)
+    trained = fit(graph, replace(settings, epochs=2), device="cpu")
+    nodes, graphs = trained.represent()
+    assert nodes.shape == (30, 8)
+    for index in range(graph.count):
+        alone_nodes, alone_graphs = trained.represent(graph.select([index]))
+        np.testing.assert_allclose(alone_graphs[0], graphs[index], rtol=1e-4, atol=1e-4)
+        own = slice(graph.offsets[index], graph.offsets[index + 1])
+        np.testing.assert_allclose(alone_nodes, nodes[own], rtol=1e-4, atol=1e-4)
+
+
+def test_the_node_loss_is_the_papers_formula() -> None:
+    """Full graph, bilinear, JSD: written out densely, with X·Θ computed anew for the permuted features."""
+    settings = Settings(hidden=8, readout="mean")
+    graph = random_graph(12)
+    _, batch = first_batch(graph, settings)
+    model = MVGRL(settings, 5)
+    X, order = torch.from_numpy(graph.features).float(), batch.negative_rows
+    total = torch.zeros(())
+    codes = []
+    for encoder, view in zip(model.encoders, batch.views, strict=True):
+
+        def encode(x: torch.Tensor, encoder=encoder, view=view) -> torch.Tensor:
+            z = view.dense() @ (x @ encoder.weights[0]) + encoder.activations[0].bias
+            return torch.where(z > 0, z, 0.25 * z)
+
+        h = encode(X)
+        g = h.mean(0) @ model.readout.weight + model.readout.activation.bias
+        codes.append((h, encode(X[order]), torch.where(g > 0, g, 0.25 * g)))
+    for (h, corrupted, _), (_, _, g) in (codes, codes[::-1]):
+        scores = torch.cat([h, corrupted]) @ (model.discriminator.weight.T @ g)
+        total = total + jsd(scores[None], torch.arange(24)[None] < 12)
+    torch.testing.assert_close(model(batch), total)
+
+
+def test_a_bound_and_a_mode_may_be_ones_own() -> None:
+    def hinge(scores: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor) -> torch.Tensor:
+        return (1 - scores[positives]).relu().mean() + (1 + scores[negatives]).relu().mean()
+
+    def anchors_only(views):
+        yield views[0].nodes, views[1].graphs
+
+    settings = Settings(bound=hinge, mode=anchors_only, hidden=8)
+    _, batch = first_batch(random_graph(12), settings)
+    assert float(MVGRL(settings, 5)(batch).detach()) == pytest.approx(2.0, abs=1.5)
+    assert settings.id != Settings(hidden=8).id
+
+
+def test_many_seeds_train_as_one_stack() -> None:
+    """Stacked weights through torch.func give each seed the loss and gradient it has alone."""
+    graph = random_graph(30)
+    for settings in (
+        Settings(hidden=8),
+        Settings(hidden=8, views=("adjacency", PPR(top_k=5)), discriminator="dot", readout="mean", layers=2),
+        Settings(hidden=8, readout="diffpool-2", mode="multi-scale", bound="nce"),
+    ):
+        batches, batch = first_batch(graph, settings)
+        models = [MVGRL(settings, 5, largest=batches.largest, seed=seed).double() for seed in range(3)]
+        orders = torch.rand(3, 30, generator=torch.Generator().manual_seed(0)).argsort(1)
+        stacked, _ = torch.func.stack_module_state(models)
+
+        def loss(parameters, order, settings=settings, batch=batch, model=models[0]):
+            one = type(batch)(batch.features, batch.views, batch.sizes, negative_rows=order)
+            return torch.func.functional_call(model, parameters, (one,))
+
+        together, losses = torch.vmap(torch.func.grad_and_value(loss))(stacked, orders)
+        for index, model in enumerate(models):
+            value = model(type(batch)(batch.features, batch.views, batch.sizes, negative_rows=orders[index]))
+            value.backward()
+            torch.testing.assert_close(losses[index], value.detach())
+            for name, parameter in model.named_parameters():
+                torch.testing.assert_close(together[name][index], parameter.grad)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from mvgrl.errors import InputError, SettingsError
+from mvgrl.graphs import Graph
+from mvgrl.views import PPR, VIEWS, Adjacency, Distance, Heat, View, resolve_view
+
+VARIED = [Adjacency(), PPR(), PPR(0.1, top_k=5), Heat(t=2, threshold=0.01), Distance("hops", top_k=3)]
+
+
+@pytest.mark.parametrize("view", VARIED, ids=str)
+def test_a_view_survives_json(view: View) -> None:
+    assert resolve_view(json.loads(json.dumps(view.to_dict()))) == view
+
+
+def test_views_compare_and_hash_by_their_parameters() -> None:
+    assert len({PPR(alpha=0.2), PPR(), PPR(alpha=0.1), Heat(), Heat(5), Adjacency(), Adjacency()}) == 4
+    assert PPR(top_k=np.int64(3)) == PPR(top_k=3)
+    assert type(PPR(top_k=np.int64(3)).to_dict()["top_k"]) is int
+
+
+def test_names_resolve_to_their_kinds() -> None:
+    assert [type(resolve_view(name)) for name in VIEWS] == [Adjacency, PPR, Heat, Distance]
+    assert all(kind().name == name for name, kind in VIEWS.items())
+    view = Heat(t=3)
+    assert resolve_view(view) is view
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ("pprr", "did you mean 'ppr'"),
+        ("HEAT", "did you mean 'heat'"),
+        ("zzz", "known are adjacency, ppr, heat, distance"),
+        ({"name": "ppr", "alhpa": 0.1}, "'alhpa' (did you mean 'alpha'?)"),
+        ({"name": "adjacency", "alpha": 0.1}, "takes no parameters"),
+        ({"alpha": 0.1}, "has no 'name'"),
+        ({"name": ["ppr"]}, "there is no view ['ppr']"),
+        (3, "not 3 (int)"),
+    ],
+)
+def test_an_unknown_view_is_refused_with_the_nearest(choice: object, words: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        resolve_view(choice)  # type: ignore[arg-type]
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "words"),
+    [
+        (PPR, {"alpha": 0}, "alpha is 0, but it must be a probability strictly between 0 and 1"),
+        (PPR, {"alpha": 1.0}, "alpha is 1.0"),
+        (PPR, {"alpha": math.nan}, "alpha is nan"),
+        (PPR, {"alpha": "0.2"}, "alpha is '0.2'"),
+        (PPR, {"alpha": True}, "alpha is True"),
+        (PPR, {"method": "fast"}, "must be one of auto, exact, push, series"),
+        (PPR, {"top_k": 0}, "top_k is 0, but it must be a whole number from 1"),
+        (PPR, {"top_k": 1.5}, "top_k is 1.5"),
+        (PPR, {"threshold": 0.0}, "threshold is 0.0, but it must be a positive number"),
+        (PPR, {"threshold": -1}, "threshold is -1"),
+        (PPR, {"epsilon": 0}, "epsilon is 0, but it must be a number between 0 and 1"),
+        (PPR, {"method": "push"}, "needs top_k or threshold"),
+        (PPR, {"threshold": 1e-6}, "is not above epsilon 1e-05"),
+        (Heat, {"t": 0}, "t is 0, but it must be a time above 0"),
+        (Heat, {"t": math.inf}, "t is inf"),
+        (Heat, {"method": "series"}, "needs top_k or threshold"),
+        (Distance, {"lengths": "miles"}, "must be one of inverse, hops, weights"),
+        (Distance, {"top_k": -2}, "top_k is -2"),
+    ],
+)
+def test_a_bad_parameter_says_what_is_allowed(kind: type[View], settings: dict[str, object], words: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        kind(**settings)
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(kind.name)
+
+
+def test_an_exact_threshold_may_be_below_epsilon() -> None:
+    assert PPR(method="exact", threshold=1e-9).threshold == 1e-9
+
+
+@pytest.mark.parametrize("view", [PPR(), Heat(), Distance(), PPR(method="exact", top_k=4)], ids=str)
+def test_a_dense_view_of_a_huge_graph_is_refused_before_it_is_allocated(view: View) -> None:
+    with pytest.raises(InputError, match=r"200,000 nodes.*149\.0 GiB.*top_k=32"):
+        view(Graph.from_edges([0], [1], nodes=200_000))
+
+
+@pytest.mark.parametrize("view", [PPR(), Heat(), Distance()], ids=str)
+def test_dense_views_of_too_many_graphs_are_refused(view: View) -> None:
+    graph = Graph.from_edges([0], [1], nodes=100_000, offsets=np.arange(0, 100_001, 10_000))
+    with pytest.raises(InputError, match=r"10 graphs have 1,000,000,000 entries together, 11\.2 GiB.*top_k"):
+        view(graph)
+
+
+@pytest.mark.parametrize("view", [PPR(top_k=2), Heat(top_k=2, t=1), Heat(top_k=2, method="push")], ids=str)
+def test_a_huge_graph_has_a_sparse_view(view: View) -> None:
+    nodes = 100_000  # a dense matrix would take 40 GB
+    matrix = view(Graph.from_edges(np.arange(0, 10), np.arange(1, 11), nodes=nodes))
+    assert matrix.shape == (nodes, nodes)
+    assert matrix.nnz == 11 * 2 + (nodes - 11)
+    np.testing.assert_allclose(matrix.diagonal()[11:], 1.0, rtol=1e-5)

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mvgrl.graphs import Graph
+from mvgrl.views import PPR, Adjacency, Heat, ViewCache, cache
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often views were really computed."""
+    calls = []
+    for kind in (PPR, Heat, Adjacency):
+        compute = kind.__call__
+
+        def record(self, graph, compute=compute):
+            calls.append(self)
+            return compute(self, graph)
+
+        monkeypatch.setattr(kind, "__call__", record)
+    return calls
+
+
+@pytest.fixture(params=["memory", "folder"])
+def store(request, tmp_path):
+    return ViewCache(tmp_path / "deep" / "views") if request.param == "folder" else ViewCache()
+
+
+def same(a, b) -> bool:
+    return type(a) is type(b) and a.dtype == b.dtype and bool((sp.csr_array(a) != sp.csr_array(b)).nnz == 0)
+
+
+@pytest.mark.parametrize("view", [PPR(), PPR(top_k=3), Adjacency()], ids=str)
+def test_the_second_time_it_is_not_computed(view, store, counted, random_graph) -> None:
+    graph = random_graph(0)
+    first, second = store.get(view, graph), store.get(view, graph)
+    assert len(counted) == 1
+    assert same(first, second)
+    assert same(first, view(graph))
+
+
+def test_equal_graphs_share_and_features_do_not_matter(store, counted) -> None:
+    store.get(PPR(), Graph.from_edges([0, 1], [1, 2]))
+    store.get(PPR(), Graph.from_edges([1, 0], [2, 1], features=np.ones((3, 2))))
+    assert len(counted) == 1
+
+
+def test_another_graph_gets_its_own_view(store, counted, random_graph) -> None:
+    # Same nodes and edges but other ends; other weights; the same matrix split into two graphs.
+    base = Graph.from_edges([0, 2], [1, 3])
+    others = [
+        Graph.from_edges([0, 1], [2, 3]),
+        Graph.from_edges([0, 2], [1, 3], [2.0, 2.0]),
+        Graph.from_edges([0, 2], [1, 3], offsets=[0, 2, 4]),
+        Graph.from_edges([0, 2], [1, 3], nodes=5),
+    ]
+    store.get(PPR(), base)
+    for graph in others:
+        assert same(store.get(PPR(), graph), PPR()(graph))
+    assert len(counted) == 1 + 2 * len(others)
+
+
+def test_another_view_gets_its_own_matrix(store, random_graph) -> None:
+    graph = random_graph(1)
+    views = [PPR(), PPR(alpha=0.3), PPR(top_k=2), PPR(threshold=0.2), PPR(top_k=2, epsilon=1e-4), Heat(), Heat(t=1)]
+    for _ in range(2):
+        for view in views:
+            assert same(store.get(view, graph), view(graph))
+
+
+def test_what_is_shared_cannot_be_changed(store, random_graph) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        store.get(PPR(), random_graph(0))[0, 0] = 7
+    with pytest.raises(ValueError, match="read-only"):
+        store.get(Adjacency(), random_graph(0)).data[0] = 7
+
+
+def damage_cut(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def damage_flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def damage_empty(path):
+    path.write_bytes(b"")
+
+
+def damage_foreign(path):
+    np.savez(path, key=np.array("something else"), dense=np.zeros((12, 12)))
+
+
+def damage_missing(path):
+    with np.load(path) as stored:
+        key = stored["key"]
+    np.savez(path, key=key)
+
+
+def damage_shape(path):
+    with np.load(path) as stored:
+        key = stored["key"]
+    np.savez(path, key=key, dense=np.zeros((3, 3)))
+
+
+def damage_structure(path):
+    with np.load(path) as stored:
+        key = stored["key"]
+    np.savez(path, key=key, data=np.ones(1), indices=np.array([99]), indptr=np.array([0] * 12 + [1]))
+
+
+class Trap:
+    """Unpickling it leaves a file behind."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self):
+        return Path.touch, (self.trace,)
+
+
+DAMAGES = [damage_cut, damage_flip, damage_empty, damage_foreign, damage_missing, damage_shape, damage_structure]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_computed_again_and_replaced(damage, tmp_path, counted, random_graph, caplog) -> None:
+    graph, store = random_graph(2), ViewCache(tmp_path)
+    expected = np.array(store.get(PPR(), graph))
+    damage(store.path(PPR(), graph))
+    with caplog.at_level(logging.WARNING):
+        np.testing.assert_array_equal(store.get(PPR(), graph), expected)
+    assert "computing it again" in caplog.text
+    assert len(counted) == 2
+    np.testing.assert_array_equal(store.get(PPR(), graph), expected)
+    assert len(counted) == 2
+
+
+def test_nothing_is_ever_unpickled(tmp_path, random_graph) -> None:
+    graph, store = random_graph(2), ViewCache(tmp_path)
+    store.get(PPR(), graph)
+    trace = tmp_path / "trace"
+    with np.load(store.path(PPR(), graph)) as stored:
+        key = stored["key"]
+    np.savez(store.path(PPR(), graph), key=key, dense=np.array([Trap(trace)], dtype=object))
+    np.testing.assert_array_equal(store.get(PPR(), graph), PPR()(graph))
+    assert not trace.exists()
+
+
+def test_a_file_moved_to_another_graphs_name_is_not_believed(tmp_path, random_graph) -> None:
+    store, one, other = ViewCache(tmp_path), random_graph(3), random_graph(4)
+    store.get(PPR(), one)
+    store.path(PPR(), one).rename(store.path(PPR(), other))
+    np.testing.assert_array_equal(store.get(PPR(), other), PPR()(other))
+
+
+def test_files_hold_plain_arrays_and_nothing_is_left_over(tmp_path, random_graph) -> None:
+    store, graph = ViewCache(tmp_path), random_graph(5)
+    for view in (PPR(), PPR(top_k=2)):
+        store.get(view, graph)
+        with np.load(store.path(view, graph), allow_pickle=False) as stored:
+            assert all(stored[name].dtype != object for name in stored.files)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".npz", ".npz"]
+
+
+def test_a_failed_write_leaves_no_file(tmp_path, random_graph, monkeypatch) -> None:
+    def fail(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(cache.np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        ViewCache(tmp_path).get(PPR(), random_graph(6))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_another_format_are_not_found(tmp_path, counted, random_graph, monkeypatch) -> None:
+    store, graph = ViewCache(tmp_path), random_graph(7)
+    store.get(PPR(), graph)
+    monkeypatch.setattr(cache, "FORMAT", cache.FORMAT + 1)
+    store.get(PPR(), graph)
+    assert len(counted) == 2
+
+
+def test_memory_is_bounded_and_the_least_used_goes_first(counted, random_graph) -> None:
+    graphs = [random_graph(i, nodes=10) for i in range(3)]
+    store = ViewCache(memory=2 * 10 * 10 * 8)
+    store.get(PPR(), graphs[0])
+    store.get(PPR(), graphs[1])
+    store.get(PPR(), graphs[0])
+    store.get(PPR(), graphs[2])  # pushes graph 1 out
+    assert len(counted) == 3
+    store.get(PPR(), graphs[0])
+    assert len(counted) == 3
+    store.get(PPR(), graphs[1])
+    assert len(counted) == 4

@@ -1,0 +1,229 @@
+"""What ppr and heat promise alike: exact and approximate agree, blocks, permutations, odd graphs, threads."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mvgrl.graphs import Graph
+from mvgrl.views import PPR, Heat
+from mvgrl.views.series import LANES
+
+KINDS = [PPR, Heat]
+APPROXIMATE = ["push", "series"]
+ROUNDING = 1e-6  # of float32, in which approximations are stored
+
+
+def oracle(kind, graph, dense_m, parameter):
+    m, degrees = dense_m(graph)
+    if kind is PPR:
+        return parameter * np.linalg.inv(np.eye(graph.nodes) - (1 - parameter) * m)
+    looped = graph.adjacency.toarray() + np.eye(graph.nodes)
+    return scipy.linalg.expm(parameter * looped / degrees - parameter * np.eye(graph.nodes))
+
+
+graphs = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 10**6),
+        "nodes": st.integers(1, 90),
+        "density": st.sampled_from([0.0, 0.02, 0.1, 0.5]),
+        "weighted": st.booleans(),
+    }
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(made=graphs, strength=st.sampled_from([0.05, 0.2, 0.7]))
+@settings(max_examples=40, deadline=None)
+def test_exact_is_the_closed_form(kind, made, strength, random_graph, dense_m) -> None:
+    graph = random_graph(**made)
+    parameter = strength if kind is PPR else 10 * strength
+    matrix = kind(parameter)(graph)
+    assert isinstance(matrix, np.ndarray)
+    assert matrix.dtype == np.float64
+    np.testing.assert_allclose(matrix, oracle(kind, graph, dense_m, parameter), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", APPROXIMATE)
+@pytest.mark.parametrize("kind", KINDS)
+@given(made=graphs, epsilon=st.sampled_from([1e-2, 1e-3, 1e-5, 1e-9]), strength=st.sampled_from([0.05, 0.2, 0.7]))
+@settings(max_examples=40, deadline=None)
+def test_approximate_is_within_its_bound(kind, method, made, epsilon, strength, random_graph, dense_m) -> None:
+    graph = random_graph(**made)
+    parameter = strength if kind is PPR else 10 * strength
+    view = kind(parameter, method=method, top_k=graph.nodes, epsilon=epsilon)
+    matrix = view(graph).toarray()
+    exact = oracle(kind, graph, dense_m, parameter)
+    bound = view.error_bound(graph)
+    rounding = ROUNDING if matrix.dtype == np.float32 else 1e-13
+    # With room for everything, a missing entry is one approximated by zero: the bound covers those too.
+    assert np.abs(matrix - exact).max() <= bound + rounding
+    if kind is PPR and method == "push":
+        allowed = epsilon * np.sqrt(dense_m(graph)[1])
+        assert (exact - matrix <= allowed[None, :] + rounding).all()
+        assert (matrix <= exact + rounding).all()
+        assert bound == pytest.approx(allowed.max())
+    else:
+        assert bound == epsilon
+
+
+@pytest.mark.parametrize("method", APPROXIMATE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_smaller_epsilon_is_more_exact(kind, method, random_graph) -> None:
+    graph = random_graph(5, nodes=150, density=0.03)
+    exact = kind()(graph)
+    errors = [
+        np.abs(kind(method=method, top_k=150, epsilon=epsilon)(graph).toarray() - exact).max()
+        for epsilon in (1e-2, 1e-4, 1e-7)
+    ]
+    assert errors[0] > 10 * errors[1] > 100 * errors[2]
+
+
+@pytest.mark.parametrize("method", ["exact", *APPROXIMATE])
+@pytest.mark.parametrize("kind", KINDS)
+def test_top_k_keeps_the_largest_of_each_row(kind, method, random_graph) -> None:
+    graph = random_graph(6, nodes=130, density=0.04, weighted=True)
+    view = kind(method=method, top_k=9, epsilon=1e-6)
+    matrix, exact = view(graph), kind()(graph)
+    assert isinstance(matrix, sp.csr_array)
+    reachable = (exact > 0).sum(axis=1)
+    np.testing.assert_array_equal(np.diff(matrix.indptr), np.minimum(9, reachable))
+    bound = view.error_bound(graph) + ROUNDING
+    largest = -np.sort(-exact, axis=1)[:, :9]
+    np.testing.assert_allclose(-np.sort(-matrix.toarray(), axis=1)[:, :9], largest, atol=bound)
+    rows, columns = matrix.nonzero()
+    assert (exact[rows, columns] >= largest[rows, -1] - 2 * bound).all()
+    assert all((np.diff(matrix.indices[a:b]) > 0).all() for a, b in zip(matrix.indptr, matrix.indptr[1:], strict=False))
+    assert not view.symmetric
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", *APPROXIMATE])
+@pytest.mark.parametrize("kind", KINDS)
+def test_threshold_keeps_what_reaches_it(kind, method, random_graph) -> None:
+    graph = random_graph(7, nodes=130, density=0.04, weighted=True)
+    view = kind(method=method, threshold=0.02, epsilon=1e-6)
+    matrix, exact = view(graph).toarray(), kind()(graph)
+    bound = view.error_bound(graph) + ROUNDING
+    assert (matrix[matrix > 0] >= 0.02).all()
+    assert (matrix[exact >= 0.02 + bound] > 0).all()
+    assert (matrix[exact < 0.02 - bound] == 0).all()
+    np.testing.assert_allclose(matrix[matrix > 0], exact[matrix > 0], atol=bound)
+
+
+@pytest.mark.parametrize("method", ["exact", *APPROXIMATE])
+def test_top_k_and_threshold_together(method, random_graph) -> None:
+    graph = random_graph(8, nodes=80, density=0.05)
+    both = PPR(method=method, top_k=4, threshold=0.05)(graph).toarray()
+    top = PPR(method=method, top_k=4)(graph).toarray()
+    np.testing.assert_array_equal(both, np.where(top >= 0.05, top, 0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", [{}, {"top_k": 4}, {"method": "exact", "top_k": 4}, {"threshold": 0.05}], ids=str)
+def test_many_graphs_are_the_blocks_of_each_alone(kind, options, random_graph) -> None:
+    sizes = [5, 70, 5, 1, 9, 5, 2 * LANES + 3]
+    many = [random_graph(i, nodes=n, density=0.2, weighted=i % 2 == 0) for i, n in enumerate(sizes)]
+    joined = kind(**options)(Graph.join(many))
+    assert isinstance(joined, sp.csr_array)
+    alone = sp.block_diag([sp.csr_array(kind(**options)(graph)) for graph in many]).toarray()
+    # Entries that are equal but for rounding may be chosen differently: what is compared is how large they are.
+    tolerance = 2 * kind(**options).epsilon if options else 1e-12
+    np.testing.assert_allclose(np.sort(joined.toarray()), np.sort(alone), atol=tolerance)
+    inside = scipy.linalg.block_diag(*[np.ones((n, n)) for n in sizes]).astype(bool)
+    assert (joined.toarray()[~inside] == 0).all()
+    if not options:
+        np.testing.assert_allclose(joined.toarray(), alone, atol=tolerance)
+    if kind is PPR and not options:
+        assert (joined.toarray() == joined.toarray().T).all()
+
+
+@pytest.mark.parametrize("method", APPROXIMATE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_graphs_by_either_approximation(kind, method, random_graph) -> None:
+    many = [random_graph(i, nodes=n, density=0.15) for i, n in enumerate([30, 3, 2 * LANES + 5, 1])]
+    joined = kind(method=method, top_k=200)(Graph.join(many)).toarray()
+    alone = scipy.linalg.block_diag(*[kind()(graph) for graph in many])
+    np.testing.assert_allclose(joined, alone, atol=1e-4)
+    assert ((joined > 0) <= (alone > 0)).all()
+
+
+@pytest.mark.parametrize("view", [PPR(), Heat(), PPR(method="push", top_k=60), Heat(method="series", top_k=60)])
+def test_renumbering_the_nodes_renumbers_the_view(view, random_graph) -> None:
+    graph = random_graph(9, nodes=60, density=0.06, weighted=True)
+    order = np.random.default_rng(0).permutation(60)
+    moved = Graph.from_scipy(graph.adjacency[order][:, order])
+    dense = [sp.csr_array(view(one)).toarray() for one in (graph, moved)]
+    # Push works in another order then, so that it may stop elsewhere within its bound.
+    tolerance = 2 * view.error_bound(graph) + 1e-6
+    np.testing.assert_allclose(dense[1], dense[0][np.ix_(order, order)], atol=tolerance)
+
+
+@pytest.mark.parametrize("method", ["exact", *APPROXIMATE])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nodes_without_edges_keep_to_themselves(kind, method) -> None:
+    for nodes in (1, 4):
+        matrix = kind(method=method, top_k=3)(Graph.from_edges([], [], nodes=nodes))
+        np.testing.assert_allclose(matrix.toarray(), np.eye(nodes), atol=1e-5)
+        assert matrix.nnz == nodes
+
+
+@pytest.mark.parametrize("method", APPROXIMATE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_number_of_threads_changes_nothing(kind, method, random_graph) -> None:
+    graph = random_graph(10, nodes=300, density=0.02)
+    view = kind(method=method, top_k=6)
+    before = numba.get_num_threads()
+    results = []
+    try:
+        for threads in (1, before):
+            numba.set_num_threads(threads)
+            results.append(view(graph))
+    finally:
+        numba.set_num_threads(before)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(results[0], name), getattr(results[1], name))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_entries_are_kept_by_lower_column(kind) -> None:
+    hub = Graph.from_edges(np.zeros(9, dtype=int), np.arange(1, 10))  # the leaves are all alike to the hub
+    matrix = kind(method="series", top_k=4)(hub)
+    np.testing.assert_array_equal(matrix.indices[: matrix.indptr[1]], [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hub_of_thousands_is_within_the_bound(kind) -> None:
+    # Its degree multiplies what rounding and cutting off leave behind.
+    leaves = 3000
+    star = Graph.from_edges(np.zeros(leaves, dtype=int), np.arange(1, leaves + 1))
+    exact = kind()(star)
+    view = kind(method="series", top_k=leaves + 1)
+    assert np.abs(view(star).toarray() - exact).max() <= view.error_bound(star)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_sparse_graphs_reach_the_same_exact_matrix(kind, dense_m) -> None:
+    # A ring of 1,500 nodes is solved by the series; the oracle inverts or exponentiates it densely.
+    nodes = 1500
+    ring = Graph.from_edges(np.arange(nodes), (np.arange(nodes) + 1) % nodes)
+    view = kind()
+    assert view._cheaper_by_series(nodes, 60 * 3 * nodes) == (kind is Heat)
+    parameter = view.alpha if kind is PPR else view.t
+    np.testing.assert_allclose(view(ring), oracle(kind, ring, dense_m, parameter), atol=1e-12)
+
+
+def test_auto_uses_the_series_on_small_graphs_and_push_on_large_ones(random_graph) -> None:
+    view = PPR(top_k=8, epsilon=1e-3)
+    large = Graph.from_edges(np.arange(50_000), np.arange(1, 50_001))
+    assert view.chosen_method(random_graph(0)) == "series"
+    assert view.chosen_method(large) == "push"
+    assert PPR().chosen_method(random_graph(0)) == "exact"
+    assert PPR().error_bound(random_graph(0)) == 0.0
+    # Push does not mind how many nodes are elsewhere; many small graphs are small graphs, however many.
+    assert PPR(top_k=8).chosen_method(Graph.from_edges([0, 1], [1, 2], nodes=1000)) == "push"
+    assert view.chosen_method(Graph.join([random_graph(i) for i in range(2000)])) == "series"
