@@ -2,15 +2,13 @@
 
     python benchmarks/step.py [--json] [--quick]
 
-Each measurement runs in a process of its own; memory is what its peak grew by once everything was imported.
+Each measurement runs in a process of its own; memory is its peak beyond what it held once everything was imported.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import resource
 import statistics
 import sys
 import time
@@ -22,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from dense import DenseMVGRL
+from measure import alone, spent
 
 from mvgrl.config import Settings
 from mvgrl.graphs import Graph
@@ -38,17 +37,24 @@ FULL = Settings(views=("adjacency", PPR(top_k=32)), patience=10**6)
 SAMPLED = Settings(sampler="nodes", sample_size=SAMPLE, batch_size=SAMPLES, patience=10**6)
 
 
-def random_graph(nodes: int) -> Graph:
-    """A random graph with Cora's mean degree and features of Cora's sparsity."""
+def random_graph(nodes: int, local: bool = True) -> Graph:
+    """A random graph with Cora's mean degree and features of Cora's sparsity.
+
+    Edges span every distance, short ones more often (a distance above r has probability 1/r), as citations do when
+    papers are numbered by date; or, not ``local``, they join any two nodes alike.
+    """
     rng = np.random.default_rng(0)
     sources, targets = rng.integers(nodes, size=(2, int(nodes * DEGREE / 2)))
+    if local:
+        span = np.minimum(1 / (1 - rng.random(len(sources))), nodes).astype(np.int64)
+        targets = (sources + np.where(rng.random(len(sources)) < 0.5, span, -span)) % nodes
     features = sp.random(nodes, WIDTH, DENSITY, format="csr", dtype=np.float32, random_state=rng)
     features.data[:] = 1.0
     return Graph.from_edges(sources, targets, nodes=nodes, features=features)
 
 
-def prepared(settings: Settings, nodes: int = NODES) -> tuple[MVGRL, NodeBatches]:
-    graph = random_graph(nodes)
+def prepared(settings: Settings, nodes: int = NODES, local: bool = True) -> tuple[MVGRL, NodeBatches]:
+    graph = random_graph(nodes, local)
     encoder = FeatureEncoder().fit(graph)
     batches = make_batches(graph, settings, encoder)
     assert isinstance(batches, NodeBatches)
@@ -78,9 +84,9 @@ def difference(settings: Settings) -> float:
         return abs(float(model(batch)) - float(plain(*dense_inputs(batch))))
 
 
-def ours(settings: Settings, steps: int, nodes: int = NODES) -> float:
+def ours(settings: Settings, steps: int, nodes: int = NODES, local: bool = True) -> float:
     """Seconds of one step, the median: sampling, forward, backward and Adam, through the library's own loop."""
-    model, batches = prepared(replace(settings, epochs=steps), nodes)
+    model, batches = prepared(replace(settings, epochs=steps), nodes, local)
     ends: list[float] = []
     train(model, batches, callbacks=[lambda epoch: ends.append(epoch.seconds)])
     return statistics.median(np.diff(ends))
@@ -106,27 +112,13 @@ def plain(steps: int) -> float:
     return statistics.median(seconds)
 
 
-def _child(pipe: Any, function: Callable[..., float], arguments: tuple[Any, ...]) -> None:
-    train(
-        *prepared(replace(SAMPLED, hidden=8, sample_size=50, epochs=1), 200)
-    )  # compiles what is compiled at first use
-    train(*prepared(replace(FULL, hidden=8, epochs=1), 200))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = function(*arguments)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    pipe.send((seconds, (peak - before) * 1024))
-
-
 def measured(function: Callable[..., float], *arguments: Any) -> tuple[float, float]:
-    """Seconds a step and bytes at the peak, in a fresh process."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(there, function, arguments))
-    process.start()
-    there.close()
-    seconds, memory = here.recv()
-    process.join()
-    return seconds, memory
+    """Seconds a step and bytes at the peak, data and views included; runs in a process of its own."""
+    # compile what is compiled at first use
+    train(*prepared(replace(SAMPLED, hidden=8, sample_size=50, epochs=1), 200))
+    train(*prepared(replace(FULL, hidden=8, epochs=1), 200))
+    seconds, cost = spent(function, *arguments)
+    return seconds, cost["bytes"]
 
 
 def exponent(sizes: list[int], seconds: list[float]) -> float:
@@ -148,21 +140,23 @@ def main() -> None:
         say(f"{name}: both implementations give the same loss, to {value:.1e}")
         if not value < 1e-4:
             sys.exit(f"{name}: the two losses differ by {value}")
-    dense_seconds, dense_memory = measured(plain, 3 if options.quick else 5)
+    dense_seconds, dense_memory = alone(measured, plain, 3 if options.quick else 5)
     say(f"plain dense step: {dense_seconds:.2f} s, {dense_memory / 2**20:,.0f} MiB")
     result: dict[str, Any] = {}
     for name, settings, steps in (("full_top32", FULL, 40), ("sampled_exact", SAMPLED, 6)):
-        seconds, memory = measured(ours, settings, steps)
+        seconds, memory = alone(measured, ours, settings, steps)
         result[name] = {"time_ratio": dense_seconds / seconds, "memory_ratio": dense_memory / memory}
         say(
             f"{name}: {1000 * seconds:.1f} ms, {memory / 2**20:,.0f} MiB; "
             f"{dense_seconds / seconds:.0f}× faster, 1/{dense_memory / memory:.0f} of the memory"
         )
     sizes = [5_000, 10_000, 20_000] if options.quick else [10_000, 20_000, 40_000, 80_000]
-    times = [measured(ours, FULL, 6, nodes)[0] for nodes in sizes]
-    result["exponent"] = exponent(sizes, times)
-    say("step by size: " + ", ".join(f"{n:,} nodes {1000 * s:.0f} ms" for n, s in zip(sizes, times, strict=True)))
-    say(f"fitted exponent: {result['exponent']:.2f}")
+    for key, local in (("exponent", True), ("exponent_no_locality", False)):
+        times = [alone(measured, ours, FULL, 6, nodes, local)[0] for nodes in sizes]
+        result[key] = exponent(sizes, times)
+        about = "edges mostly short" if local else "edges between any two nodes: more cache misses the larger the graph"
+        listed = ", ".join(f"{n:,} nodes {1000 * s:.0f} ms" for n, s in zip(sizes, times, strict=True))
+        say(f"{listed}: fitted exponent {result[key]:.2f} ({about})")
     if options.json:
         print(json.dumps(result))
 

@@ -11,20 +11,16 @@ before it began. A ratio is theirs / ours: above 1, ours is faster or smaller.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import multiprocessing
-import resource
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from measure import alone, spent
 from scipy.sparse.linalg import expm_multiply
 
 from mvgrl.graphs import Graph
@@ -143,23 +139,10 @@ def errors(approximate: sp.csr_array, exact: np.ndarray, rows: np.ndarray) -> tu
     return entry, value
 
 
-def _memory(field: str) -> int:
-    """VmRSS, what the process holds, or VmHWM, the most it held; in bytes. Where there is no /proc, the latter."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return 1024 * next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(field))
-
-
-def measure(method: Callable[..., Any], graph: Graph, *arguments: Any) -> tuple[Any, dict[str, float]]:
-    """The result, and the seconds and the bytes it took beyond what was held before."""
+def measured(method: Callable[..., Any], graph: Graph, *arguments: Any) -> tuple[Any, dict[str, float]]:
+    """The result, seconds and bytes, compilation left out."""
     method(citation_like(400, 900, seed=1))  # compiles, and starts the threads
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again from here
-    before = _memory("VmRSS")
-    start = time.perf_counter()
-    result = method(graph, *arguments)
-    return result, {"seconds": time.perf_counter() - start, "bytes": float(max(_memory("VmHWM") - before, 1))}
+    return spent(method, graph, *arguments)
 
 
 def run_sparse(
@@ -167,27 +150,21 @@ def run_sparse(
 ) -> tuple[sp.csr_array, dict[str, float]]:
     graph = citation_like(*shape)
     if name == "pyg":
-        (matrix, seconds), spent = measure(pyg_ppr, graph, rows)
-        return matrix, {**spent, "seconds": seconds}
-    return measure({"ppr": ours_ppr, "push": push_ppr, "heat": ours_heat}[name], graph)
+        (matrix, seconds), cost = measured(pyg_ppr, graph, rows)
+        return matrix, {**cost, "seconds": seconds}
+    return measured({"ppr": ours_ppr, "push": push_ppr, "heat": ours_heat}[name], graph)
 
 
 def run_dense_ppr(
     shape: tuple[int, int, int], against: dict[str, tuple[sp.csr_array, np.ndarray]]
 ) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
     """Measures the inverse where it is made, and compares the sparse views with it: it is too large to send."""
-    exact, spent = measure(dense_ppr, citation_like(*shape))
-    return {name: errors(matrix, exact[rows], rows) for name, (matrix, rows) in against.items()}, spent
+    exact, cost = measured(dense_ppr, citation_like(*shape))
+    return {name: errors(matrix, exact[rows], rows) for name, (matrix, rows) in against.items()}, cost
 
 
 def run_dense_heat(shape: tuple[int, int, int]) -> dict[str, float]:
-    return measure(dense_heat, citation_like(*shape))[1]
-
-
-def alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    """In a process of its own, started afresh."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
+    return measured(dense_heat, citation_like(*shape))[1]
 
 
 def benchmark(nodes: int, edges: int, dense_nodes: int, pyg_rows: int, seed: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from mvgrl.errors import CheckpointError, InputError, MVGRLError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.matrices import Matrix, SparseMatrix
+from mvgrl.memory import kept_between_steps
 from mvgrl.model import MVGRL
 from mvgrl.sampling import SAMPLERS, GraphBatches, NodeBatches, corrupt_adjacency
 from mvgrl.views import ViewCache, view_matrix
@@ -154,21 +155,22 @@ def train(
         run.load(checkpoint)
         logger.info("resumed after epoch %d", len(run.history.losses))
     history, started = run.history, time.perf_counter()
-    while len(history.losses) < settings.epochs and history.waited < settings.patience:
-        history.add(_epoch(model, batches, optimizer, run.generator))
-        if history.waited == 0:
-            run.keep_best()
-        number = len(history.losses)
-        if checkpoint is not None and number % checkpoint_every == 0:
-            run.save(checkpoint)
-        seconds = time.perf_counter() - started
-        try:
-            for callback in callbacks:
-                callback(Epoch(number, history.losses[-1], history.best_loss, history.waited, seconds))
-        except BaseException:
-            if checkpoint is not None:
+    with kept_between_steps():
+        while len(history.losses) < settings.epochs and history.waited < settings.patience:
+            history.add(_epoch(model, batches, optimizer, run.generator))
+            if history.waited == 0:
+                run.keep_best()
+            number = len(history.losses)
+            if checkpoint is not None and number % checkpoint_every == 0:
                 run.save(checkpoint)
-            raise
+            seconds = time.perf_counter() - started
+            try:
+                for callback in callbacks:
+                    callback(Epoch(number, history.losses[-1], history.best_loss, history.waited, seconds))
+            except BaseException:
+                if checkpoint is not None:
+                    run.save(checkpoint)
+                raise
     if checkpoint is not None:
         run.save(checkpoint)
     run.restore_best()

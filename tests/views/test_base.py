@@ -65,7 +65,7 @@ def test_an_unknown_view_is_refused_with_the_nearest(choice: object, words: str)
         (PPR, {"threshold": -1}, "threshold is -1"),
         (PPR, {"epsilon": 0}, "epsilon is 0, but it must be a number between 0 and 1"),
         (PPR, {"method": "push"}, "needs top_k or threshold"),
-        (PPR, {"threshold": 1e-6}, "is not above epsilon 1e-05"),
+        (PPR, {"threshold": 1e-6}, "is not above epsilon 0.0001"),
         (Heat, {"t": 0}, "t is 0, but it must be a time above 0"),
         (Heat, {"t": math.inf}, "t is inf"),
         (Heat, {"method": "series"}, "needs top_k or threshold"),

@@ -146,7 +146,7 @@ def test_many_graphs_are_the_blocks_of_each_alone(kind, options, random_graph) -
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_graphs_by_either_approximation(kind, method, random_graph) -> None:
     many = [random_graph(i, nodes=n, density=0.15) for i, n in enumerate([30, 3, 2 * LANES + 5, 1])]
-    joined = kind(method=method, top_k=200)(Graph.join(many)).toarray()
+    joined = kind(method=method, top_k=200, epsilon=1e-5)(Graph.join(many)).toarray()
     alone = scipy.linalg.block_diag(*[kind()(graph) for graph in many])
     np.testing.assert_allclose(joined, alone, atol=1e-4)
     assert ((joined > 0) <= (alone > 0)).all()
@@ -167,7 +167,7 @@ def test_renumbering_the_nodes_renumbers_the_view(view, random_graph) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_nodes_without_edges_keep_to_themselves(kind, method) -> None:
     for nodes in (1, 4):
-        matrix = kind(method=method, top_k=3)(Graph.from_edges([], [], nodes=nodes))
+        matrix = kind(method=method, top_k=3, epsilon=1e-5)(Graph.from_edges([], [], nodes=nodes))
         np.testing.assert_allclose(matrix.toarray(), np.eye(nodes), atol=1e-5)
         assert matrix.nnz == nodes
 

@@ -45,7 +45,7 @@ def resolve_view(choice: str | View | Mapping[str, Any]) -> View:
     """A view from its name, from its name and parameters, or as it is.
 
     >>> resolve_view({"name": "ppr", "alpha": 0.1})
-    PPR(alpha=0.1, method='auto', top_k=None, threshold=None, epsilon=1e-05)
+    PPR(alpha=0.1, method='auto', top_k=None, threshold=None, epsilon=0.0001)
     """
     if isinstance(choice, View):
         return choice

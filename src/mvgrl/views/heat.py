@@ -38,7 +38,7 @@ class Heat(Diffusion):
     method: str = "auto"
     top_k: int | None = None
     threshold: float | None = None
-    epsilon: float = 1e-5
+    epsilon: float = 1e-4
 
     def __post_init__(self) -> None:
         self._check_number("t", 0.0, 1e4, "a time above 0 and below 10,000")

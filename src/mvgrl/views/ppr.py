@@ -47,7 +47,7 @@ class PPR(Diffusion):
     method: str = "auto"
     top_k: int | None = None
     threshold: float | None = None
-    epsilon: float = 1e-5
+    epsilon: float = 1e-4
 
     def __post_init__(self) -> None:
         self._check_number("alpha", 0.0, 1.0, "a probability strictly between 0 and 1")
