@@ -33,6 +33,8 @@ def check_name(what: str, name: Any, known: Collection[str], error: type[MVGRLEr
     """
     if isinstance(name, str) and name in known:
         return
-    near = get_close_matches(str(name), known, n=1, cutoff=0.4)
+    if not known:
+        raise error(f"unknown {what} {name!r}; there are none")
+    near = get_close_matches(str(name).lower(), known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? Known are" if near else "known are"
     raise error(f"unknown {what} {name!r}; {hint} {', '.join(map(repr, known))}")

@@ -8,6 +8,7 @@ sides is folded into more columns, so that many seeds share one product.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -191,9 +192,11 @@ class SparseMatrix(Matrix):
             _multiply_csr(*(array.numpy() for array in arrays))
             return out
         if self._on_gpu is None or self._on_gpu.dtype != right.dtype:
-            self._on_gpu = torch.sparse_csr_tensor(
-                self.indptr, self.indices, self.values.to(right.dtype), self.shape, check_invariants=False
-            )
+            with warnings.catch_warnings():  # that torch's CSR tensors are in beta is no news to a user of ours
+                warnings.simplefilter("ignore")
+                self._on_gpu = torch.sparse_csr_tensor(
+                    self.indptr, self.indices, self.values.to(right.dtype), self.shape, check_invariants=False
+                )
         return self._on_gpu @ right
 
     def rows(self, nodes: Tensor) -> SparseMatrix:

@@ -36,11 +36,11 @@ def test_names_resolve_to_their_kinds() -> None:
     [
         ("pprr", "did you mean 'ppr'"),
         ("HEAT", "did you mean 'heat'"),
-        ("zzz", "known are adjacency, ppr, heat, distance"),
-        ({"name": "ppr", "alhpa": 0.1}, "'alhpa' (did you mean 'alpha'?)"),
-        ({"name": "adjacency", "alpha": 0.1}, "takes no parameters"),
+        ("zzz", "known are 'adjacency', 'ppr', 'heat', 'distance'"),
+        ({"name": "ppr", "alhpa": 0.1}, "parameter of view 'ppr': 'alhpa'; did you mean 'alpha'?"),
+        ({"name": "adjacency", "alpha": 0.1}, "there are none"),
         ({"alpha": 0.1}, "has no 'name'"),
-        ({"name": ["ppr"]}, "there is no view ['ppr']"),
+        ({"name": ["ppr"]}, "unknown view ['ppr']"),
         (3, "not 3 (int)"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from mvgrl.errors import SettingsError
+from mvgrl.errors import SettingsError, check_name
 from mvgrl.graphs import Graph
 from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
 from mvgrl.views.adjacency import Adjacency
@@ -60,20 +59,11 @@ def resolve_view(choice: str | View | Mapping[str, Any]) -> View:
     if "name" not in settings:
         raise SettingsError(f"the view {settings!r} has no 'name'; give one of {', '.join(VIEWS)}")
     name = settings.pop("name")
-    if not isinstance(name, str) or name not in VIEWS:
-        raise SettingsError(f"there is no view {name!r}{_nearest(name, VIEWS)}; known are {', '.join(VIEWS)}")
+    check_name("view", name, VIEWS)
     kind = VIEWS[name]
-    known = [field.name for field in fields(kind)]
     for key in settings:
-        if key not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
-            raise SettingsError(f"the view {name!r} has no parameter {key!r}{_nearest(key, known)}; {takes}")
+        check_name(f"parameter of view {name!r}:", key, [field.name for field in fields(kind)])
     return kind(**settings)
-
-
-def _nearest(word: Any, known: Any) -> str:
-    close = difflib.get_close_matches(str(word).lower(), list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def view_matrix(
