@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mvgrl.graphs import Graph
 from mvgrl.matrices import DenseMatrix, SparseMatrix
-from mvgrl.sampling import SAMPLERS, GraphBatches, NodeBatches, corrupt_adjacency, walk, window
+from mvgrl.sampling import SAMPLERS, Batch, GraphBatches, NodeBatches, corrupt_adjacency, walk, window
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -29,6 +29,11 @@ def node_batches(graph: Graph, **options) -> NodeBatches:
     dense = DenseMatrix(torch.from_numpy(graph.adjacency.toarray()).float(), symmetric=True)
     features = DenseMatrix(torch.arange(graph.nodes).float()[:, None])
     return NodeBatches(features, (adjacency, dense), adjacency, **options)
+
+
+def nodes_of(batch: Batch, rows: torch.Tensor | None = None) -> torch.Tensor:
+    """Which nodes a batch takes: each node's only feature is its own number."""
+    return batch.features.dense()[batch.rows if rows is None else rows].flatten().long()
 
 
 samplers = pytest.mark.parametrize("sampler", [s for s in SAMPLERS.values() if s], ids=lambda s: s.__name__)
@@ -79,16 +84,26 @@ def test_every_view_and_the_features_give_the_same_nodes(sampler: str) -> None:
     graph = random_graph(30)
     (batch,) = node_batches(graph, sampler=SAMPLERS[sampler], sample_size=12, batch_size=3).epoch(seeded())
     assert batch.sizes == (12, 12, 12)
-    blocks = [graph.adjacency.toarray()[np.ix_(part, part)] for part in batch.rows.view(3, 12).numpy()]
+    nodes = nodes_of(batch)
+    blocks = [graph.adjacency.toarray()[np.ix_(part, part)] for part in nodes.view(3, 12).numpy()]
     for view in batch.views:
         np.testing.assert_allclose(view.dense().numpy(), sp.block_diag(blocks).toarray(), rtol=1e-6)
     assert batch.owner.tolist() == [0] * 12 + [1] * 12 + [2] * 12
 
 
+def test_features_are_projected_for_the_sampled_nodes_alone() -> None:
+    options = dict(sampler=SAMPLERS["nodes"], sample_size=5, batch_size=3)
+    (few,) = node_batches(random_graph(30), **options).epoch(seeded())
+    assert few.features.shape[0] == len(set(nodes_of(few).tolist())) <= 15
+    options["sample_size"] = 12
+    (most,) = node_batches(random_graph(30), **options).epoch(seeded())
+    assert most.features.shape[0] == 30
+
+
 def test_permuted_features_are_the_samples_own_in_another_order() -> None:
     options = dict(sampler=SAMPLERS["nodes"], sample_size=12, batch_size=3)
     (batch,) = node_batches(random_graph(30), **options).epoch(seeded())
-    own, other = batch.rows.view(3, 12), batch.negative_rows.view(3, 12)
+    own, other = nodes_of(batch).view(3, 12), nodes_of(batch, batch.negative_rows).view(3, 12)
     assert torch.equal(own.sort(1).values, other.sort(1).values)
     assert not torch.equal(own, other)
     (whole,) = node_batches(random_graph(30)).epoch(seeded())
@@ -102,7 +117,7 @@ def test_corrupted_adjacency_is_sampled_at_the_same_nodes() -> None:
     options = dict(sampler=SAMPLERS["nodes"], sample_size=12, corrupted_views=(other, other), permute=False)
     (batch,) = node_batches(graph, **options).epoch(seeded())
     assert torch.equal(batch.rows, batch.negative_rows)
-    assert torch.equal(batch.negative_views[0].dense(), other.dense()[batch.rows][:, batch.rows])
+    assert torch.equal(batch.negative_views[0].dense(), other.dense()[nodes_of(batch)][:, nodes_of(batch)])
     assert batch.has_negatives
 
 

@@ -6,7 +6,7 @@ a pair that is neither is left out). Each function returns one number to minimis
 
 >>> scores = torch.tensor([[2.0, -1.0], [0.0, 3.0]])
 >>> round(float(jsd(scores, torch.eye(2, dtype=torch.bool))), 4)
-0.5911
+0.591
 """
 
 from __future__ import annotations

@@ -148,19 +148,22 @@ class NodeBatches:
         """The batches of one epoch: one."""
         size = self.largest
         if self.sampler is None:
-            rows, views, corrupted = None, self.views, self.corrupted_views
-            count = 1
-        else:
-            count = self.batch_size
-            rows = torch.cat([self.sampler(self.adjacency, size, generator) for _ in range(count)]).to(self.device)
-            sizes = (size,) * count
-            views = tuple(view.select(rows, sizes) for view in self.views)
-            corrupted = self.corrupted_views and tuple(view.select(rows, sizes) for view in self.corrupted_views)
+            order = torch.randperm(size, generator=generator).to(self.device) if self.permute else None
+            yield Batch(self.features, self.views, (size,), None, order, self.corrupted_views, self.device)
+            return
+        sizes = (size,) * self.batch_size
+        nodes = torch.cat([self.sampler(self.adjacency, size, generator) for _ in sizes]).to(self.device)
+        views = tuple(view.select(nodes, sizes) for view in self.views)
+        corrupted = self.corrupted_views and tuple(view.select(nodes, sizes) for view in self.corrupted_views)
+        features, rows = self.features, nodes
+        if len(nodes) < self.adjacency.shape[0]:  # few of many: X·Θ of those alone
+            needed, rows = nodes.unique(return_inverse=True)
+            features = features.rows(needed)
         negative_rows = rows
         if self.permute:
-            order = torch.cat([torch.randperm(size, generator=generator) + i * size for i in range(count)])
-            negative_rows = order.to(self.device) if rows is None else rows[order.to(self.device)]
-        yield Batch(self.features, views, (size,) * count, rows, negative_rows, corrupted, self.device)
+            order = torch.cat([torch.randperm(size, generator=generator) + i * size for i in range(len(sizes))])
+            negative_rows = rows[order.to(self.device)]
+        yield Batch(features, views, sizes, rows, negative_rows, corrupted, self.device)
 
     def whole(self) -> Iterator[Batch]:
         """The whole graph, for inference."""
