@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from mvgrl.config import Settings
-from mvgrl.errors import CheckpointError, InputError, MVGRLError
+from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.model import MVGRL
@@ -200,6 +200,12 @@ def test_what_each_task_is_given_must_fit_it() -> None:
         fit(random_graph(), GRAPH, device="cpu")
 
 
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_a_device_that_is_not_here_is_refused(device: str) -> None:
+    with pytest.raises(SettingsError, match="use 'auto' or 'cpu'"):
+        fit(random_graph(), NODE, device=device)
+
+
 def test_a_loss_that_explodes_is_reported() -> None:
     graph = random_graph()
     huge = Graph(graph.adjacency, graph.features * np.float64(1e38))
@@ -220,6 +226,9 @@ def test_new_graphs_are_represented_without_retraining() -> None:
     more, _ = trained.represent(joined)
     np.testing.assert_allclose(more[:30], nodes, rtol=1e-4, atol=1e-5)
     assert more.shape == (39, 8)
+    apart, summaries = trained.represent(larger)  # the same two as graphs of a set
+    np.testing.assert_allclose(apart, more, rtol=1e-4, atol=1e-5)
+    assert summaries.shape == (2, 8)
 
 
 GRAPHS_AS_THEY_COME = {

@@ -55,9 +55,7 @@ class Batch:
         return codes.split(self.sizes)
 
 
-# ── samplers: (adjacency, size, generator) -> distinct nodes ────────────────────────────────────────────────────────
-
-Sampler = Callable[[SparseMatrix, int, torch.Generator], Tensor]
+Sampler = Callable[[SparseMatrix, int, torch.Generator], Tensor]  # adjacency, how many, randomness -> distinct nodes
 
 
 def random_nodes(adjacency: SparseMatrix, size: int, generator: torch.Generator) -> Tensor:
@@ -119,9 +117,6 @@ def corrupt_adjacency(graph: Graph, generator: torch.Generator) -> Graph:
     dealt[order] = targets[shuffled]
     rewired = Graph.from_edges(sources, dealt, upper.data, nodes=graph.nodes, offsets=graph.offsets)
     return Graph(rewired.adjacency, graph.features, graph.node_labels, graph.offsets, graph.notes)
-
-
-# ── epochs of batches ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +15,13 @@ import torch
 
 from mvgrl.checkpoint import History, RunState
 from mvgrl.config import Settings
-from mvgrl.errors import CheckpointError, InputError, MVGRLError
+from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.memory import kept_between_steps
 from mvgrl.model import MVGRL
-from mvgrl.sampling import SAMPLERS, GraphBatches, NodeBatches, corrupt_adjacency
+from mvgrl.sampling import SAMPLERS, Batch, GraphBatches, NodeBatches, corrupt_adjacency
 from mvgrl.views import ViewCache, view_matrix
 
 logger = logging.getLogger(__name__)
@@ -47,19 +47,26 @@ class Trained:
     """A trained model, with all it needs to represent its own graphs and new ones."""
 
     model: MVGRL
-    encoder: FeatureEncoder
+    feature_encoder: FeatureEncoder
     history: History
     batches: Batches  # of the training graphs
 
     def represent(self, graph: Graph | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Node codes (nodes × hidden) and graph codes (graphs × hidden) of the training graphs, or of new ones."""
-        settings, device = self.model.settings, self.batches.device
-        batches = self.batches if graph is None else make_batches(graph, settings, self.encoder, device=device)
+        whole = self.batches.whole() if graph is None else self._whole(graph)
         self.model.eval()
         with torch.inference_mode():
-            codes = [self.model.represent(batch) for batch in batches.whole()]
+            codes = [self.model.represent(batch) for batch in whole]
         nodes, graphs = (torch.cat(part).cpu().numpy() for part in zip(*codes, strict=True))
         return nodes, graphs
+
+    def _whole(self, graph: Graph) -> Iterator[Batch]:
+        """New graphs as they are, without samples or negatives; one alone or many, whatever the task was."""
+        settings, device = self.model.settings, self.batches.device
+        features, views = _inputs(graph, settings, self.feature_encoder, device, None)
+        if graph.count == 1:
+            return iter([Batch(features, views, (graph.nodes,), device=device)])
+        return GraphBatches(features, views, torch.from_numpy(graph.offsets), device=device).whole()
 
 
 def fit(
@@ -113,21 +120,23 @@ def make_batches(
     cache: ViewCache | None = None,
 ) -> Batches:
     """Features, views and corrupted views, computed once, ready to be sampled from."""
+    if settings.task == "node" and graph.count > 1:
+        raise InputError(
+            f"a node task trains on one graph, and {graph.count} were given; use task='graph', or give one of them"
+        )
+    if settings.task == "graph" and graph.count == 1:
+        raise InputError("one graph has no other graphs to be told from; give more, or use task='node'")
     device = torch.device(device)
-    features = encoder.transform(graph).to(device)
-    views = _views(graph, settings, device, cache)
+    features, views = _inputs(graph, settings, encoder, device, cache)
     adjacency = SparseMatrix.from_scipy(graph.adjacency, symmetric=True)
     sampler = SAMPLERS[settings.sampler] if isinstance(settings.sampler, str) else settings.sampler
     common = dict(sampler=sampler, sample_size=settings.sample_size, batch_size=settings.batch_size, device=device)
     if settings.task == "graph":
-        return GraphBatches(features, views, torch.from_numpy(np.asarray(graph.offsets)), adjacency, **common)  # type: ignore[arg-type]
-    if graph.count > 1:
-        raise InputError(
-            f"a node task trains on one graph, and {graph.count} were given; use task='graph', or give one of them"
-        )
+        return GraphBatches(features, views, torch.from_numpy(graph.offsets), adjacency, **common)  # type: ignore[arg-type]
     corrupted = None
     if settings.negatives in ("adjacency", "both"):
-        corrupted = _views(corrupt_adjacency(graph, _generator(seed, "corruption")), settings, device, cache)
+        other = corrupt_adjacency(graph, _generator(seed, "corruption"))
+        corrupted = _inputs(other, settings, encoder, device, cache)[1]
     permute = settings.negatives in ("features", "both")
     return NodeBatches(features, views, adjacency, permute=permute, corrupted_views=corrupted, **common)  # type: ignore[arg-type]
 
@@ -145,8 +154,6 @@ def train(
 ) -> History:
     """Adam until the loss has not fallen for ``patience`` epochs; the state at the lowest loss is restored."""
     settings = model.settings
-    if isinstance(batches, GraphBatches) and len(batches.offsets) < 3 and settings.epochs:
-        raise InputError("one graph has no other graphs to be told from; give more, or use task='node'")
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=settings.l2, fused=True)
     run = RunState(model, optimizer, _generator(seed, "sampling"), identity)
     if resume:
@@ -194,8 +201,12 @@ def _epoch(model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, gen
     return mean
 
 
-def _views(graph: Graph, settings: Settings, device: torch.device, cache: ViewCache | None) -> tuple[Matrix, ...]:
-    return tuple(view_matrix(view, graph, cache=cache).to(device) for view in settings.views)
+def _inputs(
+    graph: Graph, settings: Settings, encoder: FeatureEncoder, device: torch.device, cache: ViewCache | None
+) -> tuple[Matrix, tuple[Matrix, ...]]:
+    """X and every V, on the device."""
+    views = tuple(view_matrix(view, graph, cache=cache).to(device) for view in settings.views)
+    return encoder.transform(graph).to(device), views
 
 
 def _generator(seed: int, purpose: str) -> torch.Generator:
@@ -207,4 +218,9 @@ def _generator(seed: int, purpose: str) -> torch.Generator:
 def _device(device: str | torch.device) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(device)
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise SettingsError(f"device {str(device)!r} cannot be used here ({error}); use 'auto' or 'cpu'") from None
+    return chosen
