@@ -31,12 +31,15 @@ ORDER = (
 )
 
 ONLY_THE_CORE = """
-import sys
+import importlib.machinery, sys
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"pyarrow", "rich", "safetensors", "pandas", "pydantic", "matplotlib"}:
-            raise ImportError(f"{name} is not part of the core")
+            return importlib.machinery.ModuleSpec(name, self)  # to be found, as some look, but not to be imported
+
+    def create_module(self, spec):
+        raise ImportError(f"{spec.name} is not part of the core")
 
 sys.meta_path.insert(0, Refuse())
 import mvgrl

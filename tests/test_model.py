@@ -167,7 +167,7 @@ def test_relabelling_permutes_node_codes_and_leaves_graph_codes(seed: int, reado
     order = np.random.default_rng(seed).permutation(13)
     relabelled = Graph.from_scipy(graph.adjacency[order][:, order], graph.features[order])
     views = ("adjacency", PPR() if dense else PPR(top_k=13, epsilon=1e-9), "heat", "distance")
-    settings = Settings(task="graph", views=views, layers=2, readout=readout, hidden=8)
+    settings = Settings(views=views, layers=2, readout=readout, discriminator="dot", hidden=8)
     encoder = FeatureEncoder(normalise="none").fit(graph)
     model = MVGRL(settings, 5, largest=13, seed=seed).double().eval()
     nodes, graphs = model.represent(next(make_batches(graph, settings, encoder).whole()))
