@@ -206,6 +206,12 @@ def test_a_device_that_is_not_here_is_refused(device: str) -> None:
         fit(random_graph(), NODE, device=device)
 
 
+@pytest.mark.parametrize("seed", [-1, 0.5, None])
+def test_a_seed_is_a_whole_number(seed: object) -> None:
+    with pytest.raises(SettingsError, match="whole number from 0"):
+        fit(random_graph(), NODE, device="cpu", seed=seed)  # type: ignore[arg-type]
+
+
 def test_a_loss_that_explodes_is_reported() -> None:
     graph = random_graph()
     huge = Graph(graph.adjacency, graph.features * np.float64(1e38))

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from mvgrl.config import Settings
-from mvgrl.contrast import MODES, Scale, ViewCodes, pairs
+from mvgrl.contrast import MODES, Scale, ViewCodes, ensemble, global_, hybrid, local_global, pairs
 from mvgrl.encoders import GCN
 from mvgrl.heads import Bilinear, DotProduct, Head
 from mvgrl.mutual_information import BOUNDS, Bound, nt_xent
-from mvgrl.readouts import Pooled, make_readout
+from mvgrl.readouts import make_readout
 from mvgrl.sampling import Batch
+
+_WITHOUT_CLUSTERS = (local_global, global_, hybrid, ensemble)
 
 
 class MVGRL(nn.Module):
@@ -29,17 +31,10 @@ class MVGRL(nn.Module):
         generator = torch.Generator().manual_seed(seed)
         hidden, layers = settings.hidden, settings.layers
         count = 1 if settings.encoder == "shared" else len(settings.views)
+        regularisers = dict(norm=settings.norm, dropout=settings.dropout, noise=settings.noise)
         self.settings = settings
         self.encoders: Sequence[GCN] = nn.ModuleList(  # type: ignore[assignment]
-            GCN(
-                width,
-                hidden,
-                layers,
-                norm=settings.norm,
-                dropout=settings.dropout,
-                noise=settings.noise,
-                generator=generator,
-            )
+            GCN(width, hidden, layers, generator=generator, **regularisers)  # type: ignore[arg-type]
             for _ in range(count)
         )
         self.readout = make_readout(settings.readout, hidden, layers, largest, generator)  # P
@@ -49,11 +44,12 @@ class MVGRL(nn.Module):
         self.discriminator = Bilinear(hidden, generator) if bilinear else DotProduct()  # D
         self.mode = MODES[settings.mode] if isinstance(settings.mode, str) else settings.mode
         self.bound = _bound(settings)
+        # one's own mode may want clusters too; of the named ones only multi-scale does
+        self.contrasts_clusters = settings.readout == "diffpool-2" and self.mode not in _WITHOUT_CLUSTERS
 
     def forward(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         """The loss of a batch: Algorithm 1's body, both directions of every pair of views."""
-        views, auxiliary = self.encode(batch, generator)
-        loss = auxiliary
+        views, loss = self.encode(batch, generator)
         for fine, coarse in self.mode(views):
             anchors, samples, positives, negatives = pairs(fine, coarse, many=self.bound.many)
             scores = self.discriminator(anchors, samples, cosine=self.bound.cosine)
@@ -63,54 +59,45 @@ class MVGRL(nn.Module):
     def encode(self, batch: Batch, generator: torch.Generator | None = None) -> tuple[list[ViewCodes], Tensor]:
         """Codes of the views to be contrasted, and the readout's auxiliary loss."""
         chosen, drawn = self._draw(batch, generator)
-        projected = [encoder.project(batch.features) for encoder in self.encoders]  # X·Θ, once a step
-        views: list[ViewCodes] = []
+        projected = self._project(batch)
         auxiliary = projected[0].new_zeros(())
+        views = []
         for index in chosen:
-            encoder, z = self.encoders[index % len(self.encoders)], projected[index % len(self.encoders)]
-            layers = encoder(_take(z, batch.rows), batch.views[index], generator)
-            pooled = self.readout(layers, batch.views[index], batch)
+            z, view = projected[index], batch.views[index]
+            layers = self._encoder(index)(_take(z, batch.rows), view, generator)
+            pooled = self.readout(layers, view, batch)
             auxiliary = auxiliary + pooled.loss
-            nodes, clusters = Scale(self.node_head(layers[-1]), batch.owner), self._clusters(pooled, batch)
-            if batch.has_negatives:
-                nodes, clusters = self._corrupted(nodes, clusters, encoder, z, index, batch, generator)
-            graphs = Scale(self.graph_head(pooled.graphs), torch.arange(len(batch.sizes), device=batch.device))
+            nodes = Scale(self.node_head(layers[-1]), batch.owner)
+            graphs = Scale(self.graph_head(pooled.graphs), batch.owners([1] * len(batch.sizes)))
+            clusters = None
+            if self.contrasts_clusters:
+                clusters = Scale(self.node_head(pooled.clusters), batch.owners(pooled.cluster_counts))
+            if batch.has_negatives:  # the same X·Θ, other rows of it or another structure
+                view = (batch.negative_views or batch.views)[index]
+                layers = self._encoder(index)(_take(z, batch.negative_rows), view, generator)
+                nodes = nodes._replace(corrupted=self.node_head(layers[-1]))
+                if clusters is not None:
+                    pooled = self.readout(layers, view, batch)
+                    clusters = clusters._replace(corrupted=self.node_head(pooled.clusters))
             views.append(ViewCodes(nodes, graphs, clusters))
         return (views if drawn is None else _mixed(views, drawn)), auxiliary
 
     def represent(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Node codes and graph codes, summed over the views: H = H^α + H^β, h = h^α + h^β."""
-        projected = [_take(encoder.project(batch.features), batch.rows) for encoder in self.encoders]
         nodes, graphs = [], []
-        for index, view in enumerate(batch.views):
-            layers = self.encoders[index % len(self.encoders)](projected[index % len(self.encoders)], view)
+        for index, (z, view) in enumerate(zip(self._project(batch), batch.views, strict=True)):
+            layers = self._encoder(index)(_take(z, batch.rows), view)
             nodes.append(self.node_head(layers[-1]))
             graphs.append(self.graph_head(self.readout(layers, view, batch).graphs))
         return sum(nodes[1:], nodes[0]), sum(graphs[1:], graphs[0])
 
-    def _corrupted(
-        self,
-        nodes: Scale,
-        clusters: Scale | None,
-        encoder: nn.Module,
-        projected: Tensor,
-        index: int,
-        batch: Batch,
-        generator: torch.Generator | None,
-    ) -> tuple[Scale, Scale | None]:
-        """Add the codes of the corrupted graphs: the same X·Θ, other rows or another structure."""
-        view = (batch.negative_views or batch.views)[index]
-        layers = encoder(_take(projected, batch.negative_rows), view, generator)
-        if clusters is not None:
-            clusters = clusters._replace(corrupted=self.node_head(self.readout(layers, view, batch).clusters))
-        return nodes._replace(corrupted=self.node_head(layers[-1])), clusters
+    def _encoder(self, view: int) -> GCN:
+        return self.encoders[view % len(self.encoders)]  # one a view, or one for all
 
-    def _clusters(self, pooled: Pooled, batch: Batch) -> Scale | None:
-        if self.settings.mode != "multi-scale":
-            return None
-        counts = torch.tensor(pooled.cluster_counts, device=batch.device)
-        owner = torch.repeat_interleave(torch.arange(len(counts), device=batch.device), counts)
-        return Scale(self.node_head(pooled.clusters), owner)
+    def _project(self, batch: Batch) -> list[Tensor]:
+        """X·Θ for each view: once a step and encoder, whatever the samples and negatives."""
+        projected = [encoder.project(batch.features) for encoder in self.encoders]
+        return [projected[view % len(projected)] for view in range(len(batch.views))]
 
     def _draw(self, batch: Batch, generator: torch.Generator | None) -> tuple[Sequence[int], Tensor | None]:
         """Which views to encode and, where two are drawn for each sample, which (samples × 2, among those encoded)."""

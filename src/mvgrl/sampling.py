@@ -36,8 +36,12 @@ class Batch:
     @cached_property
     def owner(self) -> Tensor:
         """Which graph or sample each node belongs to."""
-        counts = torch.tensor(self.sizes, device=self.device)
-        return torch.repeat_interleave(torch.arange(len(self.sizes), device=self.device), counts)
+        return self.owners(self.sizes)
+
+    def owners(self, counts: Sequence[int]) -> Tensor:
+        """Which graph each of so many things a graph belongs to."""
+        graphs = torch.arange(len(counts), device=self.device)
+        return torch.repeat_interleave(graphs, torch.tensor(counts, device=self.device))
 
     @property
     def has_negatives(self) -> bool:

@@ -92,6 +92,8 @@ def fit(
     (3, (4, 8))
     """
     settings = settings or Settings()
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise SettingsError(f"seed is {seed!r}; it must be a whole number from 0")
     where = _device(device)
     encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(graph)
     batches = make_batches(graph, settings, encoder, seed=seed, device=where, cache=cache)
