@@ -252,3 +252,40 @@ def test_many_seeds_train_as_one_stack() -> None:
             torch.testing.assert_close(losses[index], value.detach())
             for name, parameter in model.named_parameters():
                 torch.testing.assert_close(together[name][index], parameter.grad)
+
+
+def test_a_corrupted_adjacency_is_what_its_negatives_are_encoded_with() -> None:
+    settings = Settings(hidden=8, negatives="adjacency")
+    batches, batch = first_batch(random_graph(20), settings)
+    model = MVGRL(settings, 5)
+    views, _ = model.encode(batch)
+    for encoder, corrupted, codes in zip(model.encoders, batches.corrupted_views, views, strict=True):
+        expected = encoder(encoder.project(batch.features), corrupted)[-1]
+        torch.testing.assert_close(codes.nodes.corrupted, expected)
+        assert not torch.allclose(codes.nodes.corrupted, codes.nodes.codes)
+
+
+def test_the_loss_is_the_sum_of_its_pairs_and_diffpools_own() -> None:
+    settings = Settings(task="graph", hidden=8, readout="diffpool-2")
+    batches, batch = first_batch(graph_set(), settings)
+    model = MVGRL(settings, 5, largest=batches.largest)
+    (a, b), auxiliary = model.encode(batch)
+    own = sum(
+        model.readout(encoder(encoder.project(batch.features), view), view, batch).loss
+        for encoder, view in zip(model.encoders, batch.views, strict=True)
+    )
+    torch.testing.assert_close(auxiliary, own)
+    assert float(own.detach()) > 0
+    same = batch.owner[:, None] == torch.arange(len(batch.sizes))
+    contrasted = jsd(a.nodes.codes @ b.graphs.codes.T, same) + jsd(b.nodes.codes @ a.graphs.codes.T, same)
+    torch.testing.assert_close(model(batch), contrasted + own)
+
+
+def test_the_temperature_is_the_one_set() -> None:
+    _, batch = first_batch(random_graph(20), Settings(hidden=8))
+    losses = {}
+    for temperature in (0.1, 0.5):
+        settings = Settings(hidden=8, bound="nt-xent", temperature=temperature)
+        losses[temperature] = float(MVGRL(settings, 5)(batch).detach())
+    assert losses[0.5] == float(MVGRL(Settings(hidden=8, bound="nt-xent"), 5)(batch).detach())
+    assert abs(losses[0.1] - losses[0.5]) > 1e-3

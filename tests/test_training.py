@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from mvgrl.checkpoint import History
 from mvgrl.config import Settings
 from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError
 from mvgrl.graphs import Graph
@@ -265,3 +266,27 @@ def test_sparse_and_dense_diffusion_agree_when_nothing_is_dropped() -> None:
     a, b = fit(graph, dense, device="cpu"), fit(graph, sparse, device="cpu")
     np.testing.assert_allclose(a.history.losses, b.history.losses, rtol=1e-4)
     np.testing.assert_allclose(a.represent()[0], b.represent()[0], rtol=1e-2, atol=1e-4)
+
+
+def test_the_learning_rate_and_weight_decay_are_the_ones_set() -> None:
+    start = fit(random_graph(), replace(NODE, epochs=0), device="cpu").model.state_dict()
+
+    def moved(**changes) -> float:
+        after = fit(random_graph(), replace(NODE, epochs=1, **changes), device="cpu").model.state_dict()
+        return float((after["encoders.0.weights.0"] - start["encoders.0.weights.0"]).abs().max())
+
+    assert moved() == pytest.approx(0.001, rel=0.01)  # Adam's first step is as long as its rate
+    assert moved(learning_rate=0.02) == pytest.approx(0.02, rel=0.01)
+
+    def size(l2: float) -> float:
+        trained = fit(random_graph(), replace(NODE, epochs=40, patience=40, learning_rate=0.01, l2=l2), device="cpu")
+        return float(trained.model.state_dict()["discriminator.weight"].norm())
+
+    assert size(1.0) < 0.8 * size(0.0)
+
+
+def test_a_loss_that_stands_still_counts_as_waiting() -> None:
+    history = History()
+    for loss in (1.0, 0.5, 0.5, 0.5):
+        history.add(loss)
+    assert (history.best_epoch, history.waited) == (2, 2)
