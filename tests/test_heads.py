@@ -37,3 +37,9 @@ def test_cosines() -> None:
     bilinear = Bilinear(4)
     expected = cosine_similarity((anchors @ bilinear.weight)[:, None], samples[None], dim=2)
     torch.testing.assert_close(bilinear(anchors, (samples,), cosine=True), expected)
+
+
+def test_bilinear_starts_like_torchs_under_glorots_rule() -> None:
+    bound = (6 / (100 * 100 + 100)) ** 0.5  # fan-in 100·100, fan-out 1·100
+    weight = Bilinear(100).weight.detach()
+    assert 0.95 * bound < weight.abs().max() <= bound

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from mvgrl.matrices import Matrix, use_torch_threads
 
 
-def xavier(rows: int, columns: int, generator: torch.Generator | None = None) -> Tensor:
-    """A weight matrix by Glorot's uniform rule, drawn from the generator alone."""
-    return nn.init.xavier_uniform_(torch.empty(rows, columns), generator=generator)
+def xavier(*shape: int, generator: torch.Generator | None = None) -> Tensor:
+    """A weight tensor by Glorot's uniform rule, drawn from the generator alone."""
+    return nn.init.xavier_uniform_(torch.empty(shape), generator=generator)
 
 
 class _BiasedPReLU(torch.autograd.Function):
@@ -145,7 +145,7 @@ class GCN(nn.Module):
     ) -> None:
         super().__init__()
         widths = [width, *[hidden] * layers]
-        self.weights = nn.ParameterList(xavier(a, b, generator) for a, b in pairwise(widths))
+        self.weights = nn.ParameterList(xavier(a, b, generator=generator) for a, b in pairwise(widths))
         self.norms = nn.ModuleList(NORMS[norm](hidden) for _ in range(layers))
         self.activations = nn.ModuleList(BiasedPReLU(hidden) for _ in range(layers))
         self.dropout, self.noise = dropout, noise

@@ -28,7 +28,7 @@ class JumpingKnowledge(nn.Module):
 
     def __init__(self, hidden: int, layers: int, *, mean: bool, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.weight = nn.Parameter(xavier(layers * hidden, hidden, generator))
+        self.weight = nn.Parameter(xavier(layers * hidden, hidden, generator=generator))
         self.activation = BiasedPReLU(hidden)
         self.mean = mean
 
@@ -55,7 +55,7 @@ class DiffPool1(nn.Module):
 
     def __init__(self, hidden: int, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.weight = nn.Parameter(xavier(hidden, hidden, generator))
+        self.weight = nn.Parameter(xavier(hidden, hidden, generator=generator))
         self.activation = BiasedPReLU(hidden)
 
     def forward(self, layers: Sequence[Tensor], view: Matrix, batch: Batch) -> Pooled:
@@ -76,9 +76,9 @@ class DiffPool2(DiffPool1):
     def __init__(self, hidden: int, most: int, generator: torch.Generator | None = None) -> None:
         super().__init__(hidden, generator)
         self.most = most
-        self.assign_weight = nn.Parameter(xavier(hidden, most, generator))
+        self.assign_weight = nn.Parameter(xavier(hidden, most, generator=generator))
         self.assign_bias = nn.Parameter(torch.zeros(most))
-        self.coarse_weight = nn.Parameter(xavier(hidden, hidden, generator))
+        self.coarse_weight = nn.Parameter(xavier(hidden, hidden, generator=generator))
         self.coarse_activation = BiasedPReLU(hidden)
 
     def forward(self, layers: Sequence[Tensor], view: Matrix, batch: Batch) -> Pooled:
