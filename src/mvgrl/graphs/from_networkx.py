@@ -1,0 +1,165 @@
+"""NetworkX's graphs: names become ids, numeric attributes features, and the attribute "weight" counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from mvgrl.errors import InputError, check_name
+from mvgrl.graphs.graph import Graph
+from mvgrl.graphs.named import NamedGraph
+
+VECTORS = ("features", "x")
+
+
+def from_networkx(
+    graphs: Sequence[Any], *, label: str | None = None, named: bool = False, whole_numbers: bool = False
+) -> NamedGraph:
+    """One or many NetworkX graphs side by side.
+
+    A node attribute that is a number on every node is a feature, as is a vector under "features" or "x"; they stand
+    in the order of their names. ``label`` is the attribute to be predicted, of the nodes or of the graphs. ``named``
+    keeps the id even of a single graph. ``whole_numbers`` reads "12" as 12 where all ids are like that: files that
+    can only hold text need it.
+
+    >>> import networkx as nx
+    >>> from_networkx([nx.Graph([("ann", "bob")])]).node_ids.tolist()
+    ['ann', 'bob']
+    """
+    node_ids, ends, weights = [], [], []
+    for number, graph in enumerate(graphs):
+        if not len(graph):
+            raise InputError(f"graph {number} has no nodes; leave empty graphs out")
+        node_ids.append(_ids(list(graph)))
+        ends.append(_ends(graph))
+        weights.append(_weights(graph))
+    sizes = [len(graph) for graph in graphs]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    sources, targets = np.concatenate([end + start for end, start in zip(ends, offsets[:-1], strict=True)], axis=1)
+    weighted = any(any(weight is not None for weight in some) for some in weights)
+    strengths = [1.0 if weight is None else weight for weight in chain.from_iterable(weights)] if weighted else None
+    records = [record for graph in graphs for _, record in graph.nodes(data=True)]
+    features, left_out = _features(records, "label" if label is None else label)
+    labels = _labels(graphs, records, label)
+    made = Graph.from_edges(sources, targets, strengths, nodes=int(offsets[-1]), features=features, offsets=offsets)
+    notes = (f"node attributes left out (not a number on every node): {', '.join(left_out)}",) if left_out else ()
+    ids = _one_kind(node_ids, whole_numbers)
+    graph_ids = _graph_ids(graphs) if named or len(graphs) > 1 else None
+    return NamedGraph(replace(made, notes=made.notes + notes) if notes else made, ids, graph_ids, labels)
+
+
+def _ids(names: list[Any]) -> np.ndarray:
+    """The names of a graph's nodes: integers where all are, else text; still one a node."""
+    if all(isinstance(name, Integral) and not isinstance(name, bool) for name in names):
+        try:
+            return np.array(names, dtype=np.int64)
+        except OverflowError:  # past 64 bits: as text they stay what they are
+            pass
+    seen: dict[str, Any] = {}
+    for name in names:
+        text = str(name)
+        if text in seen:
+            raise InputError(f"the nodes {seen[text]!r} and {name!r} have the same name as text; rename one of them")
+        seen[text] = name
+    return np.array(list(seen), dtype=np.str_)
+
+
+def _one_kind(parts: list[np.ndarray], whole_numbers: bool) -> np.ndarray:
+    ids = np.concatenate(parts if len({part.dtype.kind for part in parts}) == 1 else [p.astype(str) for p in parts])
+    if whole_numbers and ids.dtype.kind == "U":
+        try:
+            read = ids.astype(np.int64)
+        except (ValueError, OverflowError):
+            return ids
+        return read if np.array_equal(read.astype(str), ids) else ids  # "007" is no number: it would lose its zeros
+    return ids
+
+
+def _ends(graph: Any) -> np.ndarray:
+    number = {name: i for i, name in enumerate(graph)}
+    pairs = [(number[edge[0]], number[edge[1]]) for edge in graph.edges()]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+
+
+def _weights(graph: Any) -> list[Any]:
+    weights = []
+    for source, target, weight in graph.edges(data="weight"):
+        if weight is not None and not (_is_number(weight) and 0 <= weight < np.inf):
+            raise InputError(
+                f"the edge from {source!r} to {target!r} has weight {weight!r}; weights must be finite numbers and "
+                "not negative: drop the edge or transform the weights"
+            )
+        weights.append(weight)
+    return weights
+
+
+def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | None, list[str]]:
+    """The feature columns of all nodes, and the names of attributes that make none."""
+    names = sorted({name for record in records for name in record if name != label}, key=str)
+    columns, left_out = [], []
+    for name in names:
+        values = [record.get(name) for record in records]
+        if all(_is_number(value) for value in values):
+            column = np.array(values, dtype=np.float64)[:, None]
+        elif name in VECTORS and all(hasattr(value, "__len__") for value in values):
+            column = _block(str(name), values)
+        else:
+            left_out.append(str(name))
+            continue
+        bad = np.argwhere(~np.isfinite(column))
+        if len(bad):
+            raise InputError(
+                f"attribute {name!r} of node {bad[0][0]} is {column[tuple(bad[0])]}; fill or drop it first"
+            )
+        columns.append(column)
+    return (np.concatenate(columns, axis=1) if columns else None), left_out
+
+
+def _block(name: str, values: list[Any]) -> np.ndarray:
+    lengths = [len(value) for value in values]
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is not None:
+        raise InputError(
+            f"attribute {name!r} of node {odd} has {lengths[odd]} values, but that of node 0 has {lengths[0]}; "
+            "all nodes need the same number"
+        )
+    try:
+        return np.array([np.asarray(value, dtype=np.float64) for value in values]).reshape(len(values), -1)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"attribute {name!r} is not made of numbers ({error}); encode it first") from None
+
+
+def _labels(graphs: Sequence[Any], records: list[dict[Any, Any]], given: str | None) -> np.ndarray | None:
+    label = "label" if given is None else given
+    of_graphs = [graph.graph.get(label) for graph in graphs]
+    of_nodes = [record.get(label) for record in records]
+    whole = all(value is not None for value in of_graphs)
+    if whole and (len(graphs) > 1 or not any(value is not None for value in of_nodes)):
+        return _label_array(of_graphs)
+    if any(value is not None for value in of_nodes):  # the label of a single graph is its title, more likely
+        return _label_array(of_nodes)
+    if given is not None:
+        check_name("node attribute", given, sorted({str(name) for record in records for name in record}), InputError)
+    return None
+
+
+def _label_array(values: list[Any]) -> np.ndarray:
+    """Numbers where all known labels are, else text; NaN or an empty text where there is none."""
+    known = [value for value in values if value is not None]
+    if all(_is_number(value) for value in known):
+        return np.array(values if len(known) == len(values) else [np.nan if v is None else v for v in values])
+    return np.array(["" if value is None else str(value) for value in values], dtype=np.str_)
+
+
+def _graph_ids(graphs: Sequence[Any]) -> np.ndarray:
+    names = [str(graph.name or "") for graph in graphs]
+    return np.array(names) if all(names) and len(set(names)) == len(names) else np.arange(len(names))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Real, np.bool_))

@@ -1,0 +1,193 @@
+"""Graphs from files: tables of edges, GraphML, GML, SciPy matrices, and folders in the benchmarks' two formats."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mvgrl.errors import InputError
+from mvgrl.graphs.graph import Graph
+from mvgrl.graphs.named import NamedGraph
+
+TABLES = (".csv", ".tsv", ".parquet")
+FILES = (*TABLES, ".graphml", ".gml", ".npz")
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    nodes: str | os.PathLike[str] | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+) -> NamedGraph:
+    """The graph of a file or folder, by the ending of its name.
+
+    ``nodes`` is a table of nodes beside one of edges, or the features beside a matrix. Ids are integers where every
+    one in the file is written as an integer is, else text.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "edges.csv").write_text("source,target,weight\\nann,bob,2\\nbob,cy,1\\n")
+    ...     read(f"{folder}/edges.csv").node_ids.tolist()
+    ['ann', 'bob', 'cy']
+    """
+    place = Path(path)
+    if place.is_dir():
+        _refuse(f"{place} is a folder", nodes=nodes, id_column=id_column, label_column=label_column)
+        return _read_folder(place)
+    ending = _checked(place, FILES, "or a folder in TU or Planetoid format")
+    if ending in TABLES:
+        return _read_tables(place, None if nodes is None else Path(nodes), id_column, label_column)
+    _refuse(f"{place} is not a table", id_column=id_column)
+    if ending == ".npz":
+        _refuse(f"{place} is a matrix", label_column=label_column)
+        return _read_matrix(place, None if nodes is None else Path(nodes))
+    _refuse(f"{place} brings its own nodes", nodes=nodes)
+    return _read_networkx(place, label_column)
+
+
+def _refuse(because: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{because}, so there is no use for {name} ({value}); leave it out")
+
+
+def _checked(path: Path, endings: tuple[str, ...], also: str = "") -> str:
+    """The ending of a file that is there, has something in it and is of a known kind."""
+    known = f"{', '.join(endings)}{' ' + also if also else ''}"
+    ending = path.suffix.lower()
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, not a file; give a file: {known}")
+        if not path.exists():
+            beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+            near = get_close_matches(path.name, beside, n=1)
+            raise InputError(f"there is no {path}; " + (f"did you mean {near[0]}?" if near else "check its name"))
+        if ending not in endings:
+            raise InputError(f"{path} is of no kind that can be read here; give one of {known}")
+        if not path.stat().st_size:
+            raise InputError(f"{path} is empty; write it again")
+        with path.open("rb") as file:
+            file.read(1)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    return ending
+
+
+def _read_tables(edges: Path, nodes: Path | None, id_column: str | None, label_column: str | None) -> NamedGraph:
+    from mvgrl.graphs.table_files import read_edges, read_nodes  # here: it needs pyarrow, and only its users pay
+    from mvgrl.graphs.tables import from_tables
+
+    table, place = read_edges(edges)
+    if nodes is None:
+        return from_tables(table, id_column=id_column, label_column=label_column, place=place)
+    _checked(nodes, TABLES)
+    node_table, node_place = read_nodes(nodes, id_column)
+    return from_tables(
+        table, node_table, id_column=id_column, label_column=label_column, place=place, node_place=node_place
+    )
+
+
+def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:
+    try:
+        import networkx as nx
+    except ImportError:
+        raise InputError(f"reading {path} needs networkx; pip install networkx") from None
+    from mvgrl.graphs.from_networkx import from_networkx
+
+    try:
+        graph = nx.read_graphml(path) if path.suffix.lower() == ".graphml" else _read_gml(path)
+    except Exception as error:  # the parsers raise many kinds on a damaged file
+        raise InputError(f"{path} is not a {path.suffix[1:]} file, or is damaged: {error}; write it again") from None
+    try:
+        return from_networkx([graph], label=label_column, whole_numbers=True)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _read_gml(path: Path) -> Any:
+    import networkx as nx
+
+    try:
+        return nx.read_gml(path)
+    except nx.NetworkXError as error:
+        if "no 'label'" not in str(error):
+            raise
+        return nx.read_gml(path, label="id")  # GML need not name its nodes; its ids are integers
+
+
+def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
+    matrix = _load_array(path)
+    try:
+        graph = Graph.from_scipy(matrix)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if features is not None:
+        _checked(features, (".npz", ".npy"))
+        try:
+            graph = replace(graph, features=_load_array(features))
+        except InputError as error:
+            message = str(error)
+            raise InputError(message if str(features) in message else f"{features}: {message}") from None
+    return NamedGraph(graph, np.arange(graph.nodes))
+
+
+def _load_array(path: Path) -> Any:
+    """A SciPy matrix, or the one array of a NumPy file; never a pickle."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            names = loaded.files
+            if len(names) == 1:
+                return loaded[names[0]]
+        return sp.csr_array(sp.load_npz(path))
+    except Exception:  # a damaged zip may raise anything; NumPy's advice on pickles would be unsafe to pass on
+        raise InputError(
+            f"{path} is damaged or holds no matrix of numbers; write it with scipy.sparse.save_npz or numpy.save"
+        ) from None
+
+
+def _read_folder(folder: Path) -> NamedGraph:
+    """A folder in TU or Planetoid format, or one with such a folder ``raw`` in it, as PyG keeps them."""
+    for place in (folder, folder / "raw"):
+        for pattern, reader in (("*_A.txt", _read_tu), ("ind.*.graph", _read_planetoid)):
+            found = sorted(place.glob(pattern))
+            if len(found) > 1:
+                raise InputError(f"{place} holds several sets ({found[0].name}, {found[1].name}); keep one a folder")
+            if not found:
+                continue
+            try:
+                return reader(place, found[0].name)
+            except OSError as error:
+                raise InputError(f"{place} cannot be read: {error}; the set is incomplete, get it anew") from None
+            except Exception as error:  # damaged files of a format without checks may raise anything
+                message = str(error)
+                raise InputError(message if str(place) in message else f"{place} is damaged: {message}") from None
+    raise InputError(
+        f"{folder} is a folder, but of neither TU (NAME_A.txt …) nor Planetoid format (ind.NAME.graph …); "
+        f"give such a folder or a file: {', '.join(FILES)}"
+    )
+
+
+def _read_tu(folder: Path, edges: str) -> NamedGraph:
+    from mvgrl.graphs.tu import read_tu
+
+    graph, target, classes = read_tu(folder, edges.removesuffix("_A.txt"))
+    labels = np.array(classes).astype(np.int64)[target]
+    # The format numbers nodes and graphs from 1: those are the ids their owner knows.
+    return NamedGraph(graph, np.arange(1, graph.nodes + 1), np.arange(1, graph.count + 1), labels)
+
+
+def _read_planetoid(folder: Path, adjacency: str) -> NamedGraph:
+    from mvgrl.graphs.planetoid import read_planetoid
+
+    graph, target, _ = read_planetoid(folder, adjacency.removeprefix("ind.").removesuffix(".graph"))
+    return NamedGraph(graph, np.arange(graph.nodes), labels=target)

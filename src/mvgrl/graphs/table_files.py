@@ -1,0 +1,111 @@
+"""Tables of edges and of nodes from CSV, TSV and Parquet files, with the line each row stands on."""
+
+from __future__ import annotations
+
+import csv as text
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from mvgrl.errors import InputError
+from mvgrl.graphs.columns import ENDS, NODE_IDS, Place, check_names
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+EDGE_KEYS = {"graph", *(name for pair in ENDS for name in pair)}
+
+
+def read_edges(path: Path) -> tuple[Any, Place]:
+    """A table of edges, and what to call its rows."""
+    return _read(path, EDGE_KEYS)
+
+
+def read_nodes(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
+    """A table of nodes, and what to call its rows."""
+    return _read(path, {"graph", *((id_column,) if id_column is not None else NODE_IDS)})
+
+
+def _read(path: Path, ids: Collection[str]) -> tuple[Any, Place]:
+    if path.suffix.lower() == ".parquet":
+        return _read_parquet(path), Place(str(path))
+    return _read_text(path, SEPARATORS[path.suffix.lower()], ids)
+
+
+def _read_parquet(path: Path) -> Any:
+    try:
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{path} is not a Parquet file, or is cut short ({reason}); write it again") from None
+    # pandas stores an index without a name under such a name; it is no feature of the nodes.
+    return table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])
+
+
+def _read_text(path: Path, separator: str, ids: Collection[str]) -> tuple[Any, Place]:
+    place = Place(str(path), lambda row: f"line {_line(path, separator, row)}")
+    not_utf8 = InputError(f"{path} is not text in UTF-8; save it in that encoding")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            names = next((row for row in text.reader(file, delimiter=separator) if row), [])
+    except UnicodeDecodeError:
+        raise not_utf8 from None
+    except text.Error as error:
+        raise InputError(f"{path}, line 1: {error}; write the file again") from None
+    if not names:
+        raise InputError(f"{path} has empty lines only; write it again")
+    check_names(names, place)
+    # Ids are read as text first: guessed at, 007 would come out as 7.
+    types = {name: pa.string() for name in names if name in ids}
+    try:
+        table = csv.read_csv(
+            path,
+            parse_options=csv.ParseOptions(delimiter=separator),
+            convert_options=csv.ConvertOptions(column_types=types),
+        )
+    except pa.ArrowException as error:
+        if "UTF8" in str(error):
+            raise not_utf8 from None
+        raise _odd_line(path, separator, len(names)) or InputError(f"{path}: {error}; write it again") from None
+    if any(pa.types.is_binary(kind) for kind in table.schema.types):
+        raise not_utf8
+    for name in types:
+        table = table.set_column(table.column_names.index(name), name, _whole_numbers(table[name]))
+    return table, place
+
+
+def _whole_numbers(column: Any) -> Any:
+    """Text as integers where every value is written as an integer is: no sign +, no zeros ahead."""
+    try:
+        read = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+    return read if pc.all(pc.equal(read.cast(pa.string()), column)).as_py() is not False else column
+
+
+def _line(path: Path, separator: str, row: int) -> int:
+    """The line a row starts on; empty lines are no rows. Only a refusal asks, so the file is read anew for it."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = text.reader(file, delimiter=separator)
+        start, rows = 1, -2
+        for fields in reader:
+            rows += bool(fields)
+            if rows == row:
+                return start
+            start = reader.line_num + 1
+    return row + 2
+
+
+def _odd_line(path: Path, separator: str, columns: int) -> InputError | None:
+    """The refusal of the first line that has more or fewer columns than the header."""
+    with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+        reader = text.reader(file, delimiter=separator)
+        for fields in reader:
+            if fields and len(fields) != columns:
+                problem = f"there are {len(fields)} columns, but {columns} in the header"
+                return InputError(f"{path}, line {reader.line_num}: {problem}; correct the line")
+    return None
