@@ -43,3 +43,11 @@ def test_the_plain_dense_step_computes_our_loss_and_gradients(name: str, monkeyp
     torch.testing.assert_close(
         model.encoders[1].weights[0].grad.T, plain.second.project.weight.grad, rtol=1e-3, atol=1e-7
     )
+
+
+@pytest.mark.parametrize(("name", "least"), [("classify_graphs", 80.0), ("classify_nodes", 83.0)])
+def test_the_scikit_learn_examples(name: str, least: float) -> None:
+    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / f"{name}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(re.findall(r"([\d.]+) %", done.stdout)[0]) >= least

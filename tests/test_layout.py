@@ -27,6 +27,8 @@ ORDER = (
     "checkpoint",
     "training",
     "progress",
+    "pretrained",
+    "embedders",
     "evaluation",
 )
 

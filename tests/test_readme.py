@@ -6,21 +6,24 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_its_python_runs() -> None:
+def test_its_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict = {}
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
-    assert names["nodes"].shape == (6, 64)
-    assert names["graphs"].shape == (1, 64)
-    assert names["settings"].sampler == "walk"
+    assert names["vectors"].shape == (34, 64)
+    assert names["members"].tolist() == list(range(34))
+    np.testing.assert_array_equal(names["again"], names["vectors"])
+    assert names["large"]._settings().sampler == "walk"
 
 
 def test_its_numbers_are_those_of_the_results() -> None:

@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mvgrl.config import Settings
+    from mvgrl.embedders import GraphEmbedder, NodeEmbedder, load
     from mvgrl.graphs import Graph
     from mvgrl.training import Trained, fit
 
 __version__ = "0.1.0"
-__all__ = ["Graph", "Settings", "Trained", "__version__", "fit"]
+__all__ = ["Graph", "GraphEmbedder", "NodeEmbedder", "Settings", "Trained", "__version__", "fit", "load"]
 
-_HOMES = {"Graph": "graphs", "Settings": "config", "Trained": "training", "fit": "training"}
+_HOMES = {
+    "Graph": "graphs",
+    "Settings": "config",
+    "Trained": "training",
+    "fit": "training",
+    "NodeEmbedder": "embedders",
+    "GraphEmbedder": "embedders",
+    "load": "embedders",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -32,7 +32,7 @@ class MVGRL(nn.Module):
         hidden, layers = settings.hidden, settings.layers
         count = 1 if settings.encoder == "shared" else len(settings.views)
         regularisers = dict(norm=settings.norm, dropout=settings.dropout, noise=settings.noise)
-        self.settings = settings
+        self.settings, self.largest = settings, largest
         self.encoders: Sequence[GCN] = nn.ModuleList(  # type: ignore[assignment]
             GCN(width, hidden, layers, generator=generator, **regularisers)  # type: ignore[arg-type]
             for _ in range(count)

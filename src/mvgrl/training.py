@@ -49,11 +49,21 @@ class Trained:
     model: MVGRL
     feature_encoder: FeatureEncoder
     history: History
-    batches: Batches  # of the training graphs
+    batches: Batches | None = None  # of the training graphs; none where the model was loaded from a folder
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
 
     def represent(self, graph: Graph | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Node codes (nodes × hidden) and graph codes (graphs × hidden) of the training graphs, or of new ones."""
-        whole = self.batches.whole() if graph is None else self._whole(graph)
+        if graph is not None:
+            whole = self._whole(graph)
+        elif self.batches is not None:
+            whole = self.batches.whole()
+        else:
+            raise InputError("a loaded model does not carry its training graph along; give the graph to represent")
         self.model.eval()
         with torch.inference_mode():
             codes = [self.model.represent(batch) for batch in whole]
@@ -62,8 +72,8 @@ class Trained:
 
     def _whole(self, graph: Graph) -> Iterator[Batch]:
         """New graphs as they are, without samples or negatives; one alone or many, whatever the task was."""
-        settings, device = self.model.settings, self.batches.device
-        features, views = _inputs(graph, settings, self.feature_encoder, device, None)
+        device = self.device
+        features, views = _inputs(graph, self.model.settings, self.feature_encoder, device, None)
         if graph.count == 1:
             return iter([Batch(features, views, (graph.nodes,), device=device)])
         return GraphBatches(features, views, torch.from_numpy(graph.offsets), device=device).whole()
@@ -94,8 +104,8 @@ def fit(
     settings = settings or Settings()
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise SettingsError(f"seed is {seed!r}; it must be a whole number from 0")
-    where = _device(device)
-    encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(graph)
+    where = resolve_device(device)
+    encoder = feature_encoder(graph, settings)
     batches = make_batches(graph, settings, encoder, seed=seed, device=where, cache=cache)
     model = MVGRL(settings, encoder.width, largest=batches.largest, seed=seed).to(where)
     identity = f"{settings.id}-{seed}-{graph.content_fingerprint}"
@@ -110,6 +120,11 @@ def fit(
         identity=identity,
     )
     return Trained(model, encoder, history, batches)
+
+
+def feature_encoder(graph: Graph, settings: Settings) -> FeatureEncoder:
+    """The initial features that the settings ask for, fitted on the training graphs."""
+    return FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(graph)
 
 
 def make_batches(
@@ -217,7 +232,8 @@ def _generator(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int(entropy) >> 1)
 
 
-def _device(device: str | torch.device) -> torch.device:
+def resolve_device(device: str | torch.device) -> torch.device:
+    """The device of a name, ``auto`` being a GPU where there is one; one that is not here is refused."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

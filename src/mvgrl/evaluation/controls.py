@@ -9,7 +9,7 @@ import torch
 
 from mvgrl.config import Settings
 from mvgrl.graphs import Graph
-from mvgrl.training import fit
+from mvgrl.training import feature_encoder, fit, make_batches, resolve_device
 
 
 def untrained(graph: Graph, settings: Settings, *, seed: int = 0, device: str = "auto") -> np.ndarray:
@@ -21,8 +21,9 @@ def untrained(graph: Graph, settings: Settings, *, seed: int = 0, device: str = 
 def propagated(graph: Graph, settings: Settings, *, device: str = "auto") -> np.ndarray:
     """V·X, summed over the views, with nothing learned; for a graph task also summed over each graph's nodes."""
     codes = []
+    batches = make_batches(graph, settings, feature_encoder(graph, settings), device=resolve_device(device))
     with torch.inference_mode():
-        for batch in fit(graph, replace(settings, epochs=0, hidden=1), device=device).batches.whole():
+        for batch in batches.whole():
             features = batch.features.dense()
             summed = torch.stack([view.multiply(features) for view in batch.views]).sum(0)
             codes.append(batch.pool(summed) if settings.task == "graph" else summed)

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import inspect
+import pickle
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+
+import mvgrl
+from mvgrl import Graph, GraphEmbedder, NodeEmbedder
+from mvgrl.config import Settings
+from mvgrl.errors import InputError, SettingsError
+
+QUICK = dict(hidden=8, epochs=3, device="cpu")
+both = pytest.mark.parametrize("kind", [NodeEmbedder, GraphEmbedder])
+
+# scikit-learn's checks that call fit with a table of numbers, one row a sample. For an embedder of graphs that is not
+# an input, and refusing it is right; what they ask for is asked below with graphs where it makes sense.
+NEED_A_TABLE = {
+    "check_complex_data",
+    "check_dict_unchanged",
+    "check_dont_overwrite_parameters",
+    "check_dtype_object",
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+    "check_estimator_sparse_tag",
+    "check_estimators_dtypes",
+    "check_estimators_empty_data_messages",
+    "check_estimators_fit_returns_self",
+    "check_estimators_nan_inf",
+    "check_estimators_overwrite_params",
+    "check_estimators_pickle",
+    "check_f_contiguous_array_estimator",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+    "check_fit2d_predict1d",
+    "check_fit_check_is_fitted",
+    "check_fit_idempotent",
+    "check_fit_score_takes_y",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_n_features_in",
+    "check_n_features_in_after_fitting",
+    "check_pipeline_consistency",
+    "check_positive_only_tag_during_fit",
+    "check_readonly_memmap_input",
+    "check_transformer_data_not_an_array",
+    "check_transformer_general",
+    "check_transformer_preserve_dtypes",
+}
+
+
+def random_graph(nodes: int = 25, seed: int = 0) -> Graph:
+    rng = np.random.default_rng(seed)
+    return Graph.from_scipy(sp.random(nodes, nodes, 0.12, random_state=rng), rng.normal(size=(nodes, 4)))
+
+
+def rings_and_stars() -> tuple[list[nx.Graph], np.ndarray]:
+    graphs = [nx.cycle_graph(n) for n in range(5, 17)] + [nx.star_graph(n) for n in range(5, 17)]
+    return graphs, np.repeat([0, 1], 12)
+
+
+@both
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_pass_where_they_apply(kind: type) -> None:
+    results = estimator_checks.check_estimator(kind(**QUICK), on_fail=None, on_skip=None)
+    passed = {result["check_name"] for result in results if result["status"] == "passed"}
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
+    assert failed == NEED_A_TABLE
+    assert len(passed) >= 13
+
+
+@both
+def test_fitting_changes_no_parameter_and_can_be_repeated(kind: type) -> None:
+    data = random_graph() if kind is NodeEmbedder else rings_and_stars()[0]
+    embedder = kind(**QUICK)
+    before = embedder.get_params()
+    assert embedder.fit(data) is embedder
+    assert embedder.get_params() == before
+    first = embedder.embedding_
+    np.testing.assert_array_equal(embedder.fit(data).embedding_, first)
+    state = set(vars(embedder))
+    np.testing.assert_array_equal(embedder.transform(data), first)
+    assert set(vars(embedder)) == state
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(embedder)).transform(data), first)
+
+
+@both
+def test_the_parameters_are_the_settings_and_keyword_only(kind: type) -> None:
+    parameters = inspect.signature(kind).parameters
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values())
+    settings = set(Settings.__dataclass_fields__) - {"task"}
+    assert set(parameters) == settings | {"random_state", "device", "callbacks"}
+    task = {NodeEmbedder: "node", GraphEmbedder: "graph"}[kind]
+    assert kind()._settings() == Settings(task=task)
+
+
+@both
+def test_params_clone_and_repr(kind: type) -> None:
+    embedder = kind(hidden=32, bound="nce").set_params(layers=3)
+    copy = clone(embedder)
+    assert copy is not embedder
+    assert copy.get_params() == embedder.get_params()
+    assert repr(copy) == f"{kind.__name__}(bound='nce', hidden=32, layers=3)"
+
+
+def test_wrong_parameters_are_refused_in_fit() -> None:
+    with pytest.raises(SettingsError, match="did you mean 'nce'"):
+        NodeEmbedder(bound="nec").fit(random_graph())
+
+
+def test_nodes_come_back_under_their_own_ids() -> None:
+    graph = nx.karate_club_graph()
+    names = nx.relabel_nodes(graph, {node: f"member {node}" for node in graph})
+    embedder = NodeEmbedder(**QUICK).fit(names)
+    assert embedder.embedding_.shape == (34, 8)
+    assert embedder.ids_.tolist() == [f"member {node}" for node in graph]
+    assert len(embedder.history_) == 3
+    np.testing.assert_array_equal(embedder.transform(names), embedder.embedding_)
+    np.testing.assert_array_equal(NodeEmbedder(**QUICK).fit_transform(names), embedder.embedding_)
+
+
+def test_random_states() -> None:
+    graph = random_graph()
+
+    def embed(state: object) -> np.ndarray:
+        return NodeEmbedder(random_state=state, **QUICK).fit_transform(graph)
+
+    np.testing.assert_array_equal(embed(3), embed(3))
+    assert not np.array_equal(embed(3), embed(4))
+    np.testing.assert_array_equal(embed(np.random.RandomState(1)), embed(np.random.RandomState(1)))
+    assert not np.array_equal(embed(None), embed(None))
+
+
+def test_unseen_nodes_are_embedded_and_the_old_ones_stay_close() -> None:
+    rng = np.random.default_rng(0)
+    edges = rng.integers(300, size=(2, 900))
+    features = rng.normal(size=(320, 6))
+    new = np.stack([np.arange(300, 320), rng.integers(300, size=20)])  # twenty more, one edge each
+    embedder = NodeEmbedder(hidden=16, epochs=30, device="cpu")
+    old = embedder.fit_transform(Graph.from_edges(*edges, nodes=300, features=features[:300]))
+    larger = Graph.from_edges(*np.concatenate([edges, new], axis=1), nodes=320, features=features)
+    everything = embedder.transform(larger)
+    assert everything.shape == (320, 16)
+    cosine = (old * everything[:300]).sum(1) / np.linalg.norm(old, axis=1) / np.linalg.norm(everything[:300], axis=1)
+    assert np.median(cosine) > 0.99
+    assert np.isfinite(everything).all()
+
+
+def test_an_unfitted_embedder_says_so(tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError):
+        NodeEmbedder().transform(random_graph())
+    with pytest.raises(NotFittedError):
+        NodeEmbedder().save(tmp_path / "model")
+
+
+def test_graphs_in_a_pipeline_and_a_grid_search() -> None:
+    graphs, kinds = rings_and_stars()
+    pipeline = make_pipeline(GraphEmbedder(**QUICK, batch_size=8), StandardScaler(), LogisticRegression())
+    search = GridSearchCV(pipeline, {"graphembedder__layers": [1, 2]}, cv=3).fit(graphs, kinds)
+    assert search.best_score_ > 0.9
+    assert search.predict([nx.cycle_graph(30), nx.star_graph(30)]).tolist() == [0, 1]
+
+
+@both
+def test_saved_and_loaded_it_gives_the_same_bits(kind: type, tmp_path: Path) -> None:
+    data = random_graph() if kind is NodeEmbedder else rings_and_stars()[0]
+    embedder = kind(**QUICK).fit(data)
+    embedder.save(tmp_path / "model", scores={"accuracy": "86.2 ± 0.1"})
+    loaded = mvgrl.load(tmp_path / "model", device="cpu")
+    assert type(loaded) is kind
+    np.testing.assert_array_equal(loaded.transform(data), embedder.transform(data))
+    assert loaded.history_ == embedder.history_
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "| accuracy | 86.2 ± 0.1 |" in card
+    assert "nodes" in card
+    loaded.save(tmp_path / "again")
+    np.testing.assert_array_equal(mvgrl.load(tmp_path / "again", device="cpu").transform(data), loaded.transform(data))
+
+
+def test_what_is_no_graph_is_refused() -> None:
+    with pytest.raises(InputError):
+        NodeEmbedder(**QUICK).fit("a graph, I swear")
