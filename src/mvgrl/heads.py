@@ -41,7 +41,7 @@ class Bilinear(nn.Module):
     def __init__(self, hidden: int, generator: torch.Generator | None = None) -> None:
         super().__init__()
         # Glorot's rule for the 1 × hidden × hidden tensor it is to torch's nn.Bilinear, many times smaller than for a
-        # hidden × hidden matrix: the scores start near zero, and the codes get better (by Cora's validation nodes).
+        # hidden × hidden matrix: the scores start near zero, and the codes are as good or better.
         self.weight = nn.Parameter(xavier(1, hidden, hidden, generator=generator)[0].clone())
 
     def forward(self, anchors: Tensor, samples: Sequence[Tensor], *, cosine: bool = False) -> Tensor:
