@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from mvgrl.errors import CheckpointError
+from mvgrl.files import written_whole
 
 _FORMAT = "mvgrl-checkpoint-1"
 
@@ -71,23 +71,15 @@ class RunState:
             self.model.load_state_dict(self.best)
 
     def save(self, path: Path) -> None:
-        """Write to a temporary name, then rename: a crash leaves the old file or the new one, whole."""
-        from safetensors.torch import save_file
-
+        """Write it whole: a crash leaves the old file or the new one."""
         tensors = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
         tensors |= {f"best/{name}": tensor for name, tensor in self.best.items()}
         for index, values in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{index}/{name}": tensor for name, tensor in values.items()}
         tensors["generator"] = self.generator.get_state()
         about = {"format": _FORMAT, "identity": self.identity, "losses": self.history.losses}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        try:
-            tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-            save_file(tensors, temporary, metadata={"mvgrl": json.dumps(about)})
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with written_whole(path) as temporary:
+            write_tensors(temporary, tensors, metadata={"mvgrl": json.dumps(about)})
 
     def load(self, path: Path) -> None:
         """Take everything over from a file written by :meth:`save` in a run with the same settings, seed and graph."""
@@ -110,6 +102,13 @@ class RunState:
         device = next(self.model.parameters()).device
         self.best = {name: tensor.to(device) for name, tensor in _part(tensors, "best").items()}
         _replay(self.history, about["losses"])
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    """A safetensors file; through Python, since the package's own writing hides what a disk has against it."""
+    from safetensors.torch import save
+
+    path.write_bytes(save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata))
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -112,14 +112,17 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SettingsError(f"{name} is {value!r}; it must be a whole number, at least {least}")
-        for name in ("learning_rate", "temperature"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name} is {getattr(self, name)!r}; it must be above 0")
-        for name in ("noise", "l2"):
-            if not getattr(self, name) >= 0:
-                raise SettingsError(f"{name} is {getattr(self, name)!r}; it must not be negative")
-        if not 0 <= self.dropout < 1:
-            raise SettingsError(f"dropout is {self.dropout!r}; it is a share of the codes, from 0 to below 1")
+        for names, allowed, what in (
+            (("learning_rate", "temperature"), lambda value: value > 0, "a number above 0"),
+            (("noise", "l2"), lambda value: value >= 0, "a number, not a negative one"),
+            (("dropout",), lambda value: 0 <= value < 1, "a share of the codes, from 0 to below 1"),
+        ):
+            for name in names:
+                value = getattr(self, name)
+                if not isinstance(value, (int, float)) or isinstance(value, bool) or not allowed(value):
+                    raise SettingsError(f"{name} is {value!r}; it must be {what}")
+        if not isinstance(self.draw_two_views, bool):
+            raise SettingsError(f"draw_two_views is {self.draw_two_views!r}; it must be true or false")
 
     def _check_sense(self) -> None:
         """Refuse what cannot work together, and say what to use instead."""

@@ -19,6 +19,10 @@ class SettingsError(MVGRLError, ValueError):
     """The settings are wrong or make no sense together."""
 
 
+class MachineError(MVGRLError):
+    """The machine failed, not the user: a full disk, too little memory, no network."""
+
+
 class CheckpointError(MVGRLError):
     """A checkpoint is damaged, foreign, or of another run."""
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,14 +10,16 @@ from typing import Any
 import torch
 
 import mvgrl
-from mvgrl.checkpoint import History
+from mvgrl.checkpoint import History, write_tensors
 from mvgrl.config import Settings
 from mvgrl.errors import InputError, SettingsError
+from mvgrl.files import cannot_write, check_writable, folder_written_whole
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.model import MVGRL
 from mvgrl.training import Trained, resolve_device
 
 _FORMAT = "mvgrl-model-1"
+_WAY_OUT = "give a folder that mvgrl train, or save() in Python, has written"
 
 
 def save_model(trained: Trained, folder: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -27,9 +27,7 @@ def save_model(trained: Trained, folder: str | Path, *, about: Mapping[str, Any]
 
     A folder that already holds a model is replaced; any other folder with something in it is left alone.
     """
-    folder = Path(folder)
-    if folder.exists() and not (folder.is_dir() and (_is_model(folder) or not any(folder.iterdir()))):
-        raise InputError(f"{folder} exists and is not a model of mvgrl; nothing was written: choose another name")
+    folder = check_model_folder(folder)
     settings = trained.model.settings
     for name in ("sampler", "mode", "bound"):
         if not isinstance(getattr(settings, name), str):
@@ -46,18 +44,21 @@ def save_model(trained: Trained, folder: str | Path, *, about: Mapping[str, Any]
         "losses": trained.history.losses,
         "about": dict(about or {}),
     }
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-    try:
+    with folder_written_whole(folder) as temporary:
         _write(temporary, trained, config)
-        temporary.chmod(0o755)  # mkdtemp's folders are for their maker alone
-        old = temporary.with_name(f"{temporary.name}-old")
-        if folder.exists():
-            folder.replace(old)
-        temporary.replace(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_model_folder(folder: str | Path) -> Path:
+    """Refuse a folder that no model can be written to: one that holds something else, or that cannot be made."""
+    folder = Path(folder)
+    try:
+        taken = folder.exists() and not (folder.is_dir() and (_is_model(folder) or not any(folder.iterdir())))
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    if taken:
+        raise InputError(f"{folder} exists and is not a model of mvgrl; nothing was written: choose another name")
+    check_writable(folder)
+    return folder
 
 
 def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> tuple[Trained, dict[str, Any]]:
@@ -67,7 +68,7 @@ def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> tu
 
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; give one that save() has written")
+        raise InputError(f"there is no folder {folder}; {_WAY_OUT}")
     config = _config(folder)
     where = resolve_device(device)
     try:
@@ -87,12 +88,10 @@ def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> tu
 
 
 def _write(folder: Path, trained: Trained, config: dict[str, Any]) -> None:
-    from safetensors.torch import save_file
-
-    tensors = {f"model/{name}": tensor.cpu().contiguous() for name, tensor in trained.model.state_dict().items()}
+    tensors = {f"model/{name}": tensor for name, tensor in trained.model.state_dict().items()}
     for name, array in trained.feature_encoder.to_arrays().items():
         tensors[f"features/{name}"] = torch.from_numpy(array.copy())
-    save_file(tensors, folder / "model.safetensors")
+    write_tensors(folder / "model.safetensors", tensors)
     (folder / "README.md").write_text(_card(config))
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
 
@@ -110,9 +109,12 @@ def _config(folder: Path) -> dict[str, Any]:
         config = json.loads(path.read_text())
         known = isinstance(config, dict) and str(config.get("format", "")).startswith("mvgrl-model-")
     except (OSError, ValueError) as error:
-        raise InputError(f"{folder} is not a model of mvgrl: its config.json cannot be read ({error})") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"{folder} is not a model of mvgrl: its config.json cannot be read ({reason}); {_WAY_OUT}"
+        ) from None
     if not known:
-        raise InputError(f"{folder} is not a model of mvgrl: its config.json is of something else")
+        raise InputError(f"{folder} is not a model of mvgrl: its config.json is of something else; {_WAY_OUT}")
     if config["format"] != _FORMAT:
         raise InputError(f"{path} has format {config['format']}, and this version reads {_FORMAT}; update mvgrl")
     return config

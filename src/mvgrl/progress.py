@@ -20,12 +20,12 @@ class ProgressBar:
     ...     trained = fit(Graph.from_edges([0, 1], [1, 2]), settings, callbacks=[bar])
     """
 
-    def __init__(self, settings: Settings, title: str = "training") -> None:
+    def __init__(self, settings: Settings, title: str = "training", *, quiet: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
         from rich.progress import TimeRemainingColumn as Remaining
 
-        self._patience = settings.patience
+        self._patience, self._title = settings.patience, title
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -36,8 +36,8 @@ class ProgressBar:
             Remaining(),
         )
         console = Console(file=sys.stderr)
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._progress.add_task(title, total=settings.epochs, note="")
+        self._progress = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
+        self._task = self._progress.add_task("preparing views", total=settings.epochs, note="")
 
     def __enter__(self) -> ProgressBar:
         self._progress.start()
@@ -52,4 +52,4 @@ class ProgressBar:
         note = f"loss {epoch.loss:.4f}, lowest {epoch.best:.4f}"
         if epoch.waited > self._patience // 2:
             note += f", stops in {self._patience - epoch.waited}"
-        self._progress.update(self._task, completed=epoch.number, note=note)
+        self._progress.update(self._task, description=self._title, completed=epoch.number, note=note)

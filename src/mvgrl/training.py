@@ -87,14 +87,15 @@ def fit(
     device: str | torch.device = "auto",
     callbacks: Iterable[Callback] = (),
     checkpoint: str | Path | None = None,
-    checkpoint_every: int = 50,
+    checkpoint_every: float = 10.0,
     resume: bool = False,
     cache: ViewCache | None = None,
 ) -> Trained:
     """Train on one graph (node task) or many (graph task).
 
-    With ``checkpoint``, the state is written there every ``checkpoint_every`` epochs, at the end, and when a callback
-    raises; ``resume`` goes on from it, and ends in the same bits as a run that was never interrupted.
+    With ``checkpoint``, the state is written there after the first epoch, then every ``checkpoint_every`` seconds, at
+    the end, and when a callback raises; ``resume`` goes on from it, and ends in the same bits as a run that was never
+    interrupted.
 
     >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
     >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
@@ -165,7 +166,7 @@ def train(
     seed: int = 0,
     callbacks: Iterable[Callback] = (),
     checkpoint: Path | None = None,
-    checkpoint_every: int = 50,
+    checkpoint_every: float = 10.0,
     resume: bool = False,
     identity: str = "",
 ) -> History:
@@ -179,18 +180,19 @@ def train(
         run.load(checkpoint)
         logger.info("resumed after epoch %d", len(run.history.losses))
     history, started = run.history, time.perf_counter()
+    saved = -math.inf
     with kept_between_steps():
         while len(history.losses) < settings.epochs and history.waited < settings.patience:
             history.add(_epoch(model, batches, optimizer, run.generator))
             if history.waited == 0:
                 run.keep_best()
-            number = len(history.losses)
-            if checkpoint is not None and number % checkpoint_every == 0:
+            now = time.perf_counter()
+            if checkpoint is not None and now - saved >= checkpoint_every:
                 run.save(checkpoint)
-            seconds = time.perf_counter() - started
+                saved = now
             try:
                 for callback in callbacks:
-                    callback(Epoch(number, history.losses[-1], history.best_loss, history.waited, seconds))
+                    callback(_told(history, now - started))
             except BaseException:
                 if checkpoint is not None:
                     run.save(checkpoint)
@@ -199,6 +201,10 @@ def train(
         run.save(checkpoint)
     run.restore_best()
     return history
+
+
+def _told(history: History, seconds: float) -> Epoch:
+    return Epoch(len(history.losses), history.losses[-1], history.best_loss, history.waited, seconds)
 
 
 def _epoch(model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> float:

@@ -41,15 +41,17 @@ VIEWS: dict[str, type[View]] = {"adjacency": Adjacency, "ppr": PPR, "heat": Heat
 
 
 def resolve_view(choice: str | View | Mapping[str, Any]) -> View:
-    """A view from its name, from its name and parameters, or as it is.
+    """A view from its name, from its name and parameters (a mapping, or text), or as it is.
 
+    >>> resolve_view("heat:t=3:top_k=32")
+    Heat(t=3.0, method='auto', top_k=32, threshold=None, epsilon=0.0001)
     >>> resolve_view({"name": "ppr", "alpha": 0.1})
     PPR(alpha=0.1, method='auto', top_k=None, threshold=None, epsilon=0.0001)
     """
     if isinstance(choice, View):
         return choice
     if isinstance(choice, str):
-        choice = {"name": choice}
+        choice = _parsed(choice)
     if not isinstance(choice, Mapping):
         raise SettingsError(
             f"a view is a name, a View or a mapping such as {{'name': 'ppr', 'alpha': 0.1}}, "
@@ -64,6 +66,26 @@ def resolve_view(choice: str | View | Mapping[str, Any]) -> View:
     for key in settings:
         check_name(f"parameter of view {name!r}:", key, [field.name for field in fields(kind)])
     return kind(**settings)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """``name:parameter=value:…``, each value a number where it reads as one."""
+    name, *parameters = text.split(":")
+    found: dict[str, Any] = {"name": name}
+    for parameter in parameters:
+        key, equals, value = parameter.partition("=")
+        if not equals:
+            raise SettingsError(
+                f"the view {text!r} has {parameter!r} where parameter=value belongs, as in {name}:top_k=32"
+            )
+        try:
+            found[key] = int(value)
+        except ValueError:
+            try:
+                found[key] = float(value)
+            except ValueError:
+                found[key] = value
+    return found
 
 
 def view_matrix(

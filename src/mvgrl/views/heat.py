@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ive
-from scipy.stats import poisson
 
 from mvgrl.graphs import Graph
 from mvgrl.views.adjacency import with_self_loops
@@ -52,6 +51,8 @@ class Heat(Diffusion):
         level, as T's columns sum to 1: at most θ_k·P(N > k) in all. The θ_k spend the other half of ε,
         Σ θ_k·P(N > k) = ε/2, and θ_k ∝ P(N > k)^-1/2 spends it where it saves most work.
         """
+        from scipy.stats import poisson  # here: it takes half a second to import, and only push needs it
+
         last = int(poisson.isf(self.epsilon / 2, self.t)) + 1
         k = np.arange(last + 1)
         later = poisson.sf(k[:-1], self.t)
