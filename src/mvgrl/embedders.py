@@ -129,8 +129,7 @@ class _Embedder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  #
         raise NotImplementedError
 
     def _describe(self, named: NamedGraph) -> dict[str, Any]:
-        graph = named.graph
-        return {"trained on": f"{graph.count:,} graphs, {graph.nodes:,} nodes, {graph.edges:,} edges"}
+        return {"trained on": named.graph.size_text}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")

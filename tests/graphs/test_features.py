@@ -30,7 +30,7 @@ def random_table(seed, rows=12, columns=7, density=0.2):
     generator = np.random.default_rng(seed)
     table = generator.normal(2.0, 3.0, (rows, columns)) * (generator.random((rows, columns)) < density)
     table[:, 0] = 0.1  # a constant column
-    return table
+    return table.astype(np.float32).astype(np.float64)  # features are single precision, statistics double
 
 
 def test_auto_takes_features_then_labels_then_degrees():
@@ -131,6 +131,40 @@ def test_sparse_stays_sparse_and_a_dense_table_of_zeros_becomes_it():
         assert scored.matrix.values.numel() == words.sum()
         assert scored.shape == (10, 20)
     assert isinstance(encode(Graph.from_edges([0], [1], features=1 - words)), DenseMatrix)
+
+
+@pytest.mark.parametrize(
+    ("density", "normalise"),
+    [(0.15, "none"), (0.15, "row"), (0.15, "standard"), (0.7, "none"), (0.7, "row")],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_table_gives_the_same_bits_as_doubles_from_text_and_as_sparse_singles(density, normalise, dtype):
+    powers = np.random.default_rng(9).integers(-9, 9, (300, 40))  # so that sums depend on their order
+    table = random_table(8, rows=300, columns=40, density=density) * 10.0**powers
+    stored_zeros = sp.csr_array(table.astype(np.float32))
+    stored_zeros.data[::7] = 0
+    table = stored_zeros.toarray().astype(np.float64)
+    forms = (table, table.astype(np.float32), sp.csr_array(table), sp.csr_array(table, dtype=np.float32), stored_zeros)
+    results = []
+    for form in forms:
+        graph = Graph.from_edges([0], [1], features=form)
+        results.append(FeatureEncoder("given", normalise).fit(graph).transform(graph, dtype))
+    for result in results[1:]:
+        assert torch.equal(result.dense(), results[0].dense())
+    weights = torch.randn(40, 3, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    if density < 0.25:
+        for result in results[1:]:
+            assert torch.equal(result @ weights, results[0] @ weights)
+
+
+def test_values_beyond_single_precision_are_rounded_or_refused_by_place():
+    table = np.array([[1.0, 0.1], [2.0, 0.2]])
+    expected = table.astype(np.float32).astype(np.float64)
+    assert np.array_equal(encode(Graph.from_edges([0], [1], features=table), "given", "none").dense(), expected)
+    table[1, 0] = -1e39
+    for form in (table, sp.csr_array(table)):
+        with pytest.raises(InputError, match=r"row 1, column 0 is -1e\+39.*scale the column down"):
+            encode(Graph.from_edges([0], [1], features=form))
 
 
 def test_transform_changes_neither_the_graph_nor_the_table():

@@ -41,7 +41,7 @@ def test_any_edge_list_gives_the_simple_graph_networkx_gives(case):
     directed = {(a, b) for a, b in edges if a != b}
     assert any("self-loops" in note for note in graph.notes) == any(a == b for a, b in edges)
     assert any("repeated" in note for note in graph.notes) == (len(directed) < sum(a != b for a, b in edges))
-    assert any("undirected" in note for note in graph.notes) == any((b, a) not in directed for a, b in directed)
+    assert any("both directions" in note for note in graph.notes) == any((b, a) not in directed for a, b in directed)
 
 
 @settings(max_examples=40, deadline=None)
@@ -76,7 +76,7 @@ def test_one_node_without_edges_is_a_graph():
 def test_weights_of_repeated_edges_add_up_and_the_heavier_direction_counts():
     graph = Graph.from_edges([0, 0, 1, 1], [1, 1, 0, 2], [1.0, 2.0, 5.0, 4.0], nodes=3)
     assert np.array_equal(dense(graph), [[0, 5, 0], [5, 0, 4], [0, 4, 0]])
-    assert graph.notes == ("repeated edges merged, their weights added", "directed edges made undirected")
+    assert graph.notes == ("repeated edges merged, their weights added", "edges taken in both directions")
 
 
 def test_an_edge_of_weight_zero_is_no_edge():

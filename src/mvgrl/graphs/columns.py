@@ -70,6 +70,11 @@ def find_id(names: Sequence[str], given: str | None, place: Place) -> str:
     return found[0]
 
 
+def is_index(name: str) -> bool:
+    """Whether a column is an index of pandas that had no name when it was stored in Parquet."""
+    return name.startswith("__index_level_")
+
+
 def find_label(names: Sequence[str], given: str | None, place: Place) -> str | None:
     """The column to be predicted: the one given, else ``label`` where there is one."""
     if given is not None and given not in names:
@@ -139,12 +144,12 @@ def numbers(place: Place, name: str, column: Any, way_out: str = "encode it as n
     """
     array = whole(column)
     width = 1
-    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
+    if has_lists(array):
         lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
         width = int(lengths[0]) if len(lengths) else 0
         odd = np.flatnonzero((lengths != width) | (lengths == 0))
         if len(odd):
-            problem = f"{name!r} has {lengths[odd[0]]} values, but the first row has {width}"
+            problem = f"{name!r} has {lengths[odd[0]]} values" + (f", but the first row has {width}" if odd[0] else "")
             raise place.error(odd[0], f"{problem}; give every row the same number, at least one")
         array = array.flatten()
     kind, types = array.type, pa.types
@@ -160,6 +165,12 @@ def numbers(place: Place, name: str, column: Any, way_out: str = "encode it as n
         value = "missing" if np.isnan(result[bad[0]]) else result[bad[0]]
         raise place.error(bad[0] // width, f"{name!r} is {value}; give a finite number or drop the row")
     return result if width == 1 else result.reshape(-1, width)
+
+
+def has_lists(column: Any) -> bool:
+    """Whether each value of a column is a list."""
+    kind, types = column.type, pa.types
+    return any(known(kind) for known in (types.is_list, types.is_large_list, types.is_fixed_size_list))
 
 
 def _first_text(array: Any) -> tuple[int, Any]:

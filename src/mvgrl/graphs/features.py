@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 KINDS = ("auto", "given", "labels", "degree-one-hot", "degree", "labels+degree")
 NORMALISATIONS = ("none", "row", "standard")
-_SPARSE_BELOW = 0.25  # share of non-zeros under which a dense table is kept as a sparse one
+_SPARSE_BELOW = 0.25  # share of non-zeros under which a table is kept as a sparse one
 
 
 class CentredMatrix(Matrix):
@@ -164,15 +164,22 @@ class FeatureEncoder:
             raise SettingsError("the feature encoder is not fitted; call fit with the training graphs first")
 
     def _numbers(self, graph: Graph) -> Any:
-        """Given features or degrees, as they are: dense, or CSR where they came so or are mostly zeros."""
+        """Given features or degrees, as they are: CSR where they are mostly zeros, else dense.
+
+        Features are rounded to single precision before anything is computed from them, and how they came does not
+        decide how they are kept: a table then gives the same embeddings whether it was read from text, as doubles, or
+        from a benchmark's files, as singles, or from a sparse matrix.
+        """
         if self.kind_ == "degree":
             return graph.degrees[:, None].astype(np.float64)
         if graph.features is None:
             raise InputError("the graph has no features; give some, or encode its degrees (kind='degree-one-hot')")
-        if sp.issparse(graph.features):
-            return graph.features
-        density = np.count_nonzero(graph.features) / graph.features.size
-        return sp.csr_array(graph.features) if density < _SPARSE_BELOW else graph.features
+        table = _in_single_precision(graph.features)
+        sparse = sp.issparse(table)
+        filled = (table.nnz if sparse else np.count_nonzero(table)) / (table.shape[0] * table.shape[1])
+        if filled < _SPARSE_BELOW:
+            return table if sparse else sp.csr_array(table)
+        return table.toarray() if sparse else table
 
     def _one_hots(self, graph: Graph) -> sp.csr_array:
         """Label one-hot, degree one-hot, or both side by side."""
@@ -215,8 +222,30 @@ def _one_hot(column: np.ndarray, width: int, known: np.ndarray | None = None) ->
     return sp.csr_array((np.ones(len(rows)), (rows, column[rows])), shape=(len(column), width))
 
 
+def _in_single_precision(features: Any) -> Any:
+    """The table with every value a float32, and a sparse one without stored zeros; the caller's stays as it is."""
+    with np.errstate(over="ignore"):  # said below, with the place
+        table = features.astype(np.float32, copy=False)
+    if table is not features:
+        rows, columns = (abs(table) == np.inf).nonzero()
+        if len(rows):
+            raise InputError(
+                f"features: row {rows[0]}, column {columns[0]} is {features[rows[0], columns[0]]}, more than single "
+                "precision holds (3.4e38); scale the column down"
+            )
+    if sp.issparse(table) and not table.data.all():
+        table = table.copy()
+        table.eliminate_zeros()
+    return table
+
+
 def _rows_to_one(table: Any) -> Any:
-    sums = np.asarray(abs(table).sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    if sp.issparse(table):
+        sums = (abs(table).astype(np.float64) @ np.ones(table.shape[1])).reshape(-1, 1)
+    else:
+        sums = np.zeros((table.shape[0], 1))
+        for column in range(table.shape[1]):  # from left to right, as that product goes: the same sum to the bit
+            sums[:, 0] += abs(table[:, column])
     factor = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)  # a row of zeros stays one
     return sp.csr_array(table.multiply(factor)) if sp.issparse(table) else table * factor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -23,9 +24,9 @@ def from_networkx(
     """One or many NetworkX graphs side by side.
 
     A node attribute that is a number on every node is a feature, as is a vector under "features" or "x"; they stand
-    in the order of their names. ``label`` is the attribute to be predicted, of the nodes or of the graphs. ``named``
-    keeps the id even of a single graph. ``whole_numbers`` reads "12" as 12 where all ids are like that: files that
-    can only hold text need it.
+    in the order of their names, f2 ahead of f10. ``label`` is the attribute to be predicted, of the nodes or of the
+    graphs. ``named`` keeps the id even of a single graph. ``whole_numbers`` reads "12" as 12 where all ids are like
+    that: files that can only hold text need it.
 
     >>> import networkx as nx
     >>> from_networkx([nx.Graph([("ann", "bob")])]).node_ids.tolist()
@@ -100,7 +101,7 @@ def _weights(graph: Any) -> list[Any]:
 
 def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | None, list[str]]:
     """The feature columns of all nodes, and the names of attributes that make none."""
-    names = sorted({name for record in records for name in record if name != label}, key=str)
+    names = sorted({name for record in records for name in record if name != label}, key=_in_order)
     columns, left_out = [], []
     for name in names:
         values = [record.get(name) for record in records]
@@ -118,6 +119,12 @@ def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | N
             )
         columns.append(column)
     return (np.concatenate(columns, axis=1) if columns else None), left_out
+
+
+def _in_order(name: Any) -> tuple[list[Any], str]:
+    """By text and whole numbers in turn: numbered columns then stand as they do in a table of them."""
+    parts = re.split("([0-9]{1,18})", str(name))
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], str(name)
 
 
 def _block(name: str, values: list[Any]) -> np.ndarray:

@@ -67,6 +67,16 @@ class Graph:
         return len(self.offsets) - 1
 
     @property
+    def size_text(self) -> str:
+        """Its size for a person.
+
+        >>> Graph.from_edges([0, 1], [1, 2]).size_text
+        'one graph, 3 nodes, 2 edges'
+        """
+        graphs = "one graph" if self.count == 1 else f"{self.count:,} graphs"
+        return f"{graphs}, {self.nodes:,} nodes, {self.edges:,} edges"
+
+    @property
     def sizes(self) -> np.ndarray:
         """Nodes per graph."""
         return np.diff(self.offsets)
@@ -214,7 +224,7 @@ def _clean(
         directed.data[:] = 1.0
     adjacency = sp.csr_array(directed.maximum(directed.T))
     if (adjacency != directed).nnz:
-        notes.append("directed edges made undirected")
+        notes.append("edges taken in both directions")
     for note in notes:
         logger.info(note)
     return adjacency, tuple(notes)

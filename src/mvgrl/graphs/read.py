@@ -41,7 +41,7 @@ def read(
     if place.is_dir():
         _refuse(f"{place} is a folder", nodes=nodes, id_column=id_column, label_column=label_column)
         return _read_folder(place)
-    ending = _checked(place, FILES, "or a folder in TU or Planetoid format")
+    ending = checked_file(place, FILES, "or a folder in TU or Planetoid format")
     if ending in TABLES:
         return _read_tables(place, None if nodes is None else Path(nodes), id_column, label_column)
     _refuse(f"{place} is not a table", id_column=id_column)
@@ -58,7 +58,7 @@ def _refuse(because: str, **given: Any) -> None:
             raise InputError(f"{because}, so there is no use for {name} ({value}); leave it out")
 
 
-def _checked(path: Path, endings: tuple[str, ...], also: str = "") -> str:
+def checked_file(path: Path, endings: tuple[str, ...], also: str = "") -> str:
     """The ending of a file that is there, has something in it and is of a known kind."""
     known = f"{', '.join(endings)}{' ' + also if also else ''}"
     ending = path.suffix.lower()
@@ -87,7 +87,7 @@ def _read_tables(edges: Path, nodes: Path | None, id_column: str | None, label_c
     table, place = read_edges(edges)
     if nodes is None:
         return from_tables(table, id_column=id_column, label_column=label_column, place=place)
-    _checked(nodes, TABLES)
+    checked_file(nodes, TABLES)
     node_table, node_place = read_nodes(nodes, id_column)
     return from_tables(
         table, node_table, id_column=id_column, label_column=label_column, place=place, node_place=node_place
@@ -129,7 +129,7 @@ def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if features is not None:
-        _checked(features, (".npz", ".npy"))
+        checked_file(features, (".npz", ".npy"))
         try:
             graph = replace(graph, features=_load_array(features))
         except InputError as error:

@@ -1,8 +1,9 @@
-"""Tables of edges and of nodes from CSV, TSV and Parquet files, with the line each row stands on."""
+"""Tables of edges, of nodes and of what is known of them, from CSV, TSV and Parquet, with the line of each row."""
 
 from __future__ import annotations
 
 import csv as text
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from mvgrl.errors import InputError
-from mvgrl.graphs.columns import ENDS, NODE_IDS, Place, check_names
+from mvgrl.graphs.columns import ENDS, NODE_IDS, Place, check_names, is_index
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 EDGE_KEYS = {"graph", *(name for pair in ENDS for name in pair)}
@@ -29,24 +30,37 @@ def read_nodes(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
     return _read(path, {"graph", *((id_column,) if id_column is not None else NODE_IDS)})
 
 
-def _read(path: Path, ids: Collection[str]) -> tuple[Any, Place]:
-    if path.suffix.lower() == ".parquet":
-        return _read_parquet(path), Place(str(path))
-    return _read_text(path, SEPARATORS[path.suffix.lower()], ids)
+def read_rows(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
+    """A table with a row for each id, and what to call its rows; an index of pandas without a name is kept.
+
+    The numbers of columns named e0, e1, … are in single precision, for so embeddings are written.
+    """
+    ids = {"graph", *((id_column,) if id_column is not None else ("", *NODE_IDS))}
+    return _read(path, ids, index=True, single=re.compile("e[0-9]+"))
+
+
+def _read(
+    path: Path, ids: Collection[str], *, index: bool = False, single: re.Pattern[str] | None = None
+) -> tuple[Any, Place]:
+    if path.suffix.lower() != ".parquet":
+        return _read_text(path, SEPARATORS[path.suffix.lower()], ids, single)
+    table = _read_parquet(path)
+    # pandas stores an index without a name as a column; it is no feature of the nodes.
+    return table if index else table.drop_columns(list(filter(is_index, table.column_names))), Place(str(path))
 
 
 def _read_parquet(path: Path) -> Any:
     try:
         with pq.ParquetFile(path) as file:
-            table = file.read()
+            return file.read()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"{path} is not a Parquet file, or is cut short ({reason}); write it again") from None
-    # pandas stores an index without a name under such a name; it is no feature of the nodes.
-    return table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])
 
 
-def _read_text(path: Path, separator: str, ids: Collection[str]) -> tuple[Any, Place]:
+def _read_text(
+    path: Path, separator: str, ids: Collection[str], single: re.Pattern[str] | None = None
+) -> tuple[Any, Place]:
     place = Place(str(path), lambda row: f"line {_line(path, separator, row)}")
     not_utf8 = InputError(f"{path} is not text in UTF-8; save it in that encoding")
     try:
@@ -59,14 +73,18 @@ def _read_text(path: Path, separator: str, ids: Collection[str]) -> tuple[Any, P
     if not names:
         raise InputError(f"{path} has empty lines only; write it again")
     check_names(names, place)
+    _check_separator(path, separator, names)
     # Ids are read as text first: guessed at, 007 would come out as 7.
     types = {name: pa.string() for name in names if name in ids}
+    # By way of double precision some numbers would be rounded twice, and not come back as they were written.
+    singles = {name: pa.float32() for name in names if single and single.fullmatch(name) and name not in ids}
     try:
-        table = csv.read_csv(
-            path,
-            parse_options=csv.ParseOptions(delimiter=separator),
-            convert_options=csv.ConvertOptions(column_types=types),
-        )
+        try:
+            table = _parsed(path, separator, types | singles)
+        except pa.ArrowInvalid:  # if it is for a text among the numbers, the column's reader will say which
+            if not singles:
+                raise
+            table = _parsed(path, separator, types)
     except pa.ArrowException as error:
         if "UTF8" in str(error):
             raise not_utf8 from None
@@ -78,6 +96,15 @@ def _read_text(path: Path, separator: str, ids: Collection[str]) -> tuple[Any, P
     return table, place
 
 
+def _parsed(path: Path, separator: str, types: dict[str, Any]) -> Any:
+    return csv.read_csv(
+        path,
+        # Without newlines_in_values, a quoted newline where a block happens to end cuts its value short in silence.
+        parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        convert_options=csv.ConvertOptions(column_types=types),
+    )
+
+
 def _whole_numbers(column: Any) -> Any:
     """Text as integers where every value is written as an integer is: no sign +, no zeros ahead."""
     try:
@@ -85,6 +112,16 @@ def _whole_numbers(column: Any) -> Any:
     except pa.ArrowInvalid:
         return column
     return read if pc.all(pc.equal(read.cast(pa.string()), column)).as_py() is not False else column
+
+
+def _check_separator(path: Path, separator: str, names: list[str]) -> None:
+    """Refuse a header that something else than the separator parts; most such files would fail later, in odder ways."""
+    for other, called in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
+        if len(names) == 1 and other != separator and other in names[0]:
+            wanted = {",": "commas", "\t": "tabs"}[separator]
+            also = {"\t": ", or name it .tsv", ",": ", or name it .csv"}.get(other, "")
+            problem = f"has one column only, {names[0]!r}: {called} are no separator in a {path.suffix}"
+            raise InputError(f"{path} {problem}; save it with {wanted}{also}")
 
 
 def _line(path: Path, separator: str, row: int) -> int:

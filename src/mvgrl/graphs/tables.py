@@ -170,7 +170,13 @@ def _features(nodes: Any, apart: Collection[str | None], place: Place) -> np.nda
     if "" in names:
         raise InputError(f"{place.name} has a column without a name; name or drop it (pandas: to_csv(index=False))")
     way_out = "encode it as numbers, or name it as label_column if it is what is to be predicted"
-    return np.column_stack([numbers(place, name, nodes[name], way_out) for name in names]) if names else None
+    columns = [numbers(place, name, nodes[name], way_out) for name in names]
+    for name, values in zip(names, columns, strict=True):
+        rows, _ = np.nonzero(np.abs(values.reshape(len(values), -1)) > np.finfo(np.float32).max)
+        if len(rows):
+            problem = f"{name!r} holds a number past 3.4e38, more than single precision does"
+            raise place.error(rows[0], f"{problem}; scale the column down")
+    return np.column_stack(columns) if columns else None
 
 
 def _graph_columns(edges: Any, nodes: Any, place: Place, node_place: Place) -> tuple[Any, Any, Any]:
