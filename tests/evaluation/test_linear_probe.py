@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 
 from mvgrl.errors import InputError
-from mvgrl.evaluation import linear_probe
+from mvgrl.evaluation import linear_predictions, linear_probe
 
 TRAIN, TEST = np.arange(60), np.arange(60, 300)
 
@@ -107,6 +107,33 @@ def test_the_embeddings_get_no_gradient(blobs):
     assert points.grad is None
 
 
+def test_predictions_are_of_the_labels_own_kind_and_make_the_score(blobs):
+    points, labels = blobs
+    texts = np.array([f"class {i}" for i in labels])
+    for own in (labels, texts, texts.astype(object), labels > 1, labels / 4):
+        predicted = linear_predictions(points, own, TRAIN, TEST)
+        assert predicted.dtype.kind == (own.dtype.kind if own.dtype != object else "U")
+        assert set(predicted.tolist()) <= set(own[TRAIN].tolist())
+        assert np.mean(predicted == own[TEST]) == float(linear_probe(points, own, TRAIN, TEST))
+    stack = np.stack([[points, points / 3, -points]] * 2)
+    predicted = linear_predictions(stack, texts, TRAIN, TEST[:7])
+    assert predicted.shape == (2, 3, 7)
+    assert predicted[1, 2].tolist() == linear_predictions(-points, texts, TRAIN, TEST[:7]).tolist()
+
+
+@pytest.mark.parametrize("nothing", ["", None, np.nan], ids=repr)
+def test_nodes_without_a_label_are_predicted_but_neither_learned_from_nor_scored(blobs, nothing):
+    points, labels = blobs
+    texts = [f"class {i}" for i in labels]
+    expected = linear_predictions(points, texts, TRAIN, TEST).tolist()
+    texts[60:] = [nothing] * 240
+    assert linear_predictions(points, texts, TRAIN, TEST).tolist() == expected
+    with pytest.raises(InputError, match="train node 60 has no label; give its label or take it out of the split"):
+        linear_predictions(points, texts, np.arange(61), TEST)
+    with pytest.raises(InputError, match="test node 60 has no label"):
+        linear_probe(points, texts, TRAIN, TEST)
+
+
 def spoiled(points):
     points = np.stack([points, points])
     points[1, 7, 2] = np.nan
@@ -122,8 +149,10 @@ def spoiled(points):
         ({"embeddings": lambda x: [["a"]] * 300}, "not a table of numbers"),
         ({"labels": lambda y: y[:-1]}, r"labels has shape \(299,\).*300 nodes"),
         ({"labels": lambda y: np.where(np.arange(300) == 70, 9, y)}, "test node 70 has class 9"),
-        ({"train": lambda t: []}, "train names no node"),
-        ({"test": lambda t: np.zeros(300, dtype=bool)}, "test names no node"),
+        ({"labels": lambda y: np.where(np.arange(300) == 70, np.nan, y)}, "test node 70 has no label"),
+        ({"labels": lambda y: [*y[:-1], {"a"}]}, r"labels: node 299 has {'a'}; give a number or a text"),
+        ({"train": lambda t: []}, "train names no node; there is nothing to learn from"),
+        ({"test": lambda t: np.zeros(300, dtype=bool)}, "test names no node; there is nothing to score"),
         ({"test": lambda t: np.ones(10, dtype=bool)}, "mask of shape"),
         ({"train": lambda t: t + 0.5}, "node numbers or a mask"),
         ({"train": lambda t: t + 280}, "train names node 300, but nodes are numbered 0 to 299"),

@@ -1,6 +1,22 @@
 """How good embeddings are: arrays in, scores out."""
 
+from mvgrl.evaluation.clustering import cluster, clustering_scores
 from mvgrl.evaluation.controls import propagated, untrained
-from mvgrl.evaluation.linear_probe import linear_probe
+from mvgrl.evaluation.linear_probe import linear_predictions, linear_probe
+from mvgrl.evaluation.protocols import linear_scores, summary
+from mvgrl.evaluation.splits import random_splits
+from mvgrl.evaluation.svm import LinearSVM, cross_validate
 
-__all__ = ["linear_probe", "propagated", "untrained"]
+__all__ = [
+    "LinearSVM",
+    "cluster",
+    "clustering_scores",
+    "cross_validate",
+    "linear_predictions",
+    "linear_probe",
+    "linear_scores",
+    "propagated",
+    "random_splits",
+    "summary",
+    "untrained",
+]

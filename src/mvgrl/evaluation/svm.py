@@ -1,0 +1,261 @@
+"""The linear support vector machine of the graph protocol, and its cross-validation, all problems solved together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from mvgrl.errors import InputError, SettingsError
+from mvgrl.evaluation.checks import check_seed, checked_embeddings, checked_labels, classes_of, is_known
+from mvgrl.evaluation.svm_solver import Points, Solution, solve_path
+from mvgrl.training import resolve_device
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import StratifiedKFold
+
+_WORKING_BYTES = 2**25  # for one number of each point of each problem; some twenty such tables are alive at a time
+
+
+class LinearSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """scikit-learn's ``LinearSVC(loss="squared_hinge")``, solved to its optimum: the same weights, to rounding.
+
+    One machine for two classes, one a class against the rest for more. As there, the intercept is the weight of a
+    column of ones and is held small with the others.
+
+    >>> points = [[-2.0], [-1.0], [1.0], [3.0]]
+    >>> machine = LinearSVM(C=10.0).fit(points, ["low", "low", "high", "high"])
+    >>> machine.predict([[-0.5], [2.0]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(self, *, C: float = 1.0, tol: float = 1e-8, max_iter: int = 200, device: str = "auto") -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the weights of every class."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        _check_penalties([self.C])
+        self.classes_, truth = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"all labels are of one class, {self.classes_[0]}; a classifier needs at least two")
+        points = _with_ones(torch.tensor(X), resolve_device(self.device))
+        signs = _signs(torch.from_numpy(truth).to(points.rows.device), len(self.classes_))
+        (solution,) = solve_path(points, signs, [float(self.C)], tol=self.tol, max_iter=self.max_iter)
+        _tell_unfinished(solution, self.max_iter)
+        weights = points.in_columns(solution.weights).cpu().numpy()
+        self.coef_, self.intercept_ = weights[:, :-1].copy(), weights[:, -1].copy()
+        self.n_iter_ = int(solution.steps.max())
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed scores: n for two classes, n × classes for more."""
+        check_is_fitted(self)
+        scores = validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the highest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+
+@dataclass(frozen=True)
+class CrossValidated:
+    """What cross-validation found, an entry a run; scores in percent.
+
+    ``nested_*``: C chosen by cross-validation inside each training part, the honest number. ``best_c_*``: the C with
+    the best mean over the very folds that are reported, as many papers do.
+    """
+
+    nested_accuracy: np.ndarray  # runs; the mean over the folds
+    nested_macro_f1: np.ndarray  # runs; of the folds' predictions together
+    nested_cs: np.ndarray  # runs × folds; the C chosen in each
+    best_c_accuracy: np.ndarray  # runs
+    best_cs: np.ndarray  # runs
+
+    @property
+    def scores(self) -> dict[str, np.ndarray]:
+        """The scores by name, an entry a run, as :func:`mvgrl.evaluation.summary` takes them."""
+        return {name: getattr(self, name) for name in ("nested_accuracy", "nested_macro_f1", "best_c_accuracy")}
+
+
+def cross_validate(
+    embeddings: Any,
+    labels: Any,
+    *,
+    folds: int = 10,
+    inner_folds: int = 5,
+    Cs: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3),
+    runs: int = 1,
+    seed: int = 0,
+    device: torch.device | str | None = None,
+) -> CrossValidated:
+    """Stratified cross-validation of a linear SVM under both protocols; each run shuffles the folds anew.
+
+    Among values of C that do equally well the smallest is taken, as ``GridSearchCV`` does with a rising grid.
+    ``device=None`` stays where the embeddings are.
+
+    >>> points = np.concatenate([np.arange(10.0), np.arange(20.0, 30.0)])[:, None]
+    >>> found = cross_validate(points, [0] * 10 + [1] * 10, folds=5, inner_folds=3, Cs=(0.1, 1.0), runs=2)
+    >>> found.nested_accuracy.tolist(), found.best_c_accuracy.tolist()
+    ([100.0, 100.0], [100.0, 100.0])
+    """
+    from sklearn.metrics import f1_score
+
+    check_seed(seed)
+    codes = checked_embeddings(embeddings, stacked=False)
+    classes, truth, counts = _checked_labels(labels, len(codes))
+    _check_folds(classes, counts, folds, inner_folds, runs)
+    penalties = np.unique(_check_penalties(Cs))
+    splits = [_splits(truth, folds, inner_folds, seed, run) for run in range(runs)]
+    parts = [part for outer, _ in splits for part in outer] + [part for _, inner in splits for part in inner]
+    points = _with_ones(codes, codes.device if device is None else resolve_device(device))
+    predicted = _held_out_predictions(points, truth, len(classes), parts, penalties)
+
+    hits = np.stack([(guess == truth[held]).mean(axis=1) for (_, held), guess in zip(parts, predicted, strict=True)])
+    outer = hits[: runs * folds].reshape(runs, folds, len(penalties))
+    inner = hits[runs * folds :].reshape(runs, folds, inner_folds, len(penalties))
+    choice = _first_best(inner.mean(axis=2))  # runs × folds
+    best = _first_best(outer.mean(axis=1))  # runs
+    macro_f1 = np.empty(runs)
+    for run in range(runs):
+        pooled = np.empty_like(truth)
+        for fold in range(folds):
+            at = run * folds + fold
+            pooled[parts[at][1]] = predicted[at][choice[run, fold]]
+        macro_f1[run] = f1_score(truth, pooled, average="macro")
+    return CrossValidated(
+        nested_accuracy=100 * np.take_along_axis(outer, choice[:, :, None], axis=2)[:, :, 0].mean(axis=1),
+        nested_macro_f1=100 * macro_f1,
+        nested_cs=penalties[choice],
+        best_c_accuracy=100 * outer.mean(axis=1)[np.arange(runs), best],
+        best_cs=penalties[best],
+    )
+
+
+def shuffled_folds(folds: int, seed: int, run: int) -> StratifiedKFold:
+    """How a run divides: the same division for every embedding, another for every run."""
+    from sklearn.model_selection import StratifiedKFold
+
+    state = int(np.random.SeedSequence([seed, run]).generate_state(1)[0])
+    return StratifiedKFold(folds, shuffle=True, random_state=state)
+
+
+_Parts = list[tuple[np.ndarray, np.ndarray]]  # numbers to train on, numbers held out
+
+
+def _splits(truth: np.ndarray, folds: int, inner_folds: int, seed: int, run: int) -> tuple[_Parts, _Parts]:
+    """The outer parts, and the inner ones of every outer one in turn."""
+    outer = list(shuffled_folds(folds, seed, run).split(truth, truth))
+    within = shuffled_folds(inner_folds, seed, run)
+    inner = [(train[a], train[b]) for train, _ in outer for a, b in within.split(train, truth[train])]
+    return outer, inner
+
+
+def _held_out_predictions(
+    points: Points, truth: np.ndarray, classes: int, parts: _Parts, penalties: np.ndarray
+) -> list[np.ndarray]:
+    """For every part, the classes predicted of what it holds out; penalties × held out.
+
+    All problems with the same C are solved at once.
+    """
+    rows = points.rows
+    signs = _signs(torch.from_numpy(truth).to(rows.device), classes)  # machines × points
+    machines = len(signs)
+    size = max(1, _WORKING_BYTES // (8 * machines * len(rows)))
+    predicted = []
+    for first in range(0, len(parts), size):
+        some = parts[first : first + size]
+        trained = torch.zeros(len(some), 1, len(rows), dtype=rows.dtype, device=rows.device)
+        for i, (train, _) in enumerate(some):
+            trained[i, 0, torch.from_numpy(train).to(rows.device)] = 1.0
+        problems = (trained * signs).flatten(0, 1)
+        guesses = np.empty((len(penalties), len(some), len(rows)), dtype=truth.dtype)
+        for k, solution in enumerate(solve_path(points, problems, penalties.tolist())):
+            _tell_unfinished(solution)
+            scores = (solution.weights @ rows.mT).unflatten(0, (len(some), machines))
+            guesses[k] = (scores[:, 0] > 0 if machines == 1 else scores.argmax(1)).cpu().numpy()
+        predicted += [guesses[:, i, held] for i, (_, held) in enumerate(some)]
+    return predicted
+
+
+def _with_ones(codes: Tensor, device: torch.device) -> Points:
+    """Points with the column of ones whose weight is the intercept."""
+    codes = codes.to(device, torch.float64)
+    return Points(torch.cat([codes, codes.new_ones(len(codes), 1)], dim=1))
+
+
+def _signs(truth: Tensor, classes: int) -> Tensor:
+    """1 for the class, −1 for the rest, machines × points; two classes need one machine, for the second."""
+    positive = torch.arange(1 if classes == 2 else 0, classes, device=truth.device)
+    return torch.where(truth == positive[:, None], 1.0, -1.0).double()
+
+
+def _first_best(scores: np.ndarray) -> np.ndarray:
+    """The first best along the last axis; means that differ by rounding alone are equal."""
+    return scores.round(12).argmax(axis=-1)
+
+
+def _tell_unfinished(solution: Solution, max_iter: int = 200) -> None:
+    late = int((~solution.converged).sum())
+    if late:
+        warnings.warn(
+            f"{late} of {len(solution.converged)} support vector machines have not converged in {max_iter} steps; "
+            "scale the embeddings down, or use a smaller C",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _check_penalties(Cs: Sequence[float]) -> np.ndarray:
+    penalties = np.asarray(Cs, dtype=np.float64)
+    if penalties.ndim != 1 or not len(penalties) or not (np.isfinite(penalties) & (penalties > 0)).all():
+        raise SettingsError(f"C is {Cs if len(Cs) != 1 else Cs[0]}; it must be positive and finite, and at least one")
+    return penalties
+
+
+def _check_folds(classes: np.ndarray, counts: np.ndarray, folds: int, inner_folds: int, runs: int) -> None:
+    """Every class must be in every fold, and in every fold of what is left when one is held out."""
+    for name, value, least in (("folds", folds, 2), ("inner_folds", inner_folds, 2), ("runs", runs, 1)):
+        if value < least:
+            raise SettingsError(f"{name} is {value}; it must be at least {least}")
+    smallest = int(counts.argmin())
+    name, count = classes[smallest], int(counts[smallest])
+    if count < folds:
+        raise InputError(
+            f"class {name} has {count} members, fewer than the {folds} folds; use at most {count} folds"
+            if count > 1
+            else f"class {name} has 1 member, which cannot be divided into folds; leave it out or merge the class"
+        )
+    left = count - -(-count // folds)
+    if left < inner_folds:
+        raise InputError(
+            f"class {name} has {count} members, {left} of them left where a fold is held out, fewer than the "
+            f"{inner_folds} inner folds; use at most {left} inner folds"
+            if left > 1
+            else f"class {name} has {count} members, too few to choose C inside the folds; leave it out or merge it"
+        )
+
+
+def _checked_labels(labels: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The classes, each row's class as a number, and the classes' sizes."""
+    names = checked_labels(labels, count)
+    classes_of(names)  # at least two
+    unknown = np.flatnonzero(~is_known(names))
+    if len(unknown):
+        raise InputError(f"labels: row {unknown[0]} has none; give it one, or leave its embedding out")
+    return np.unique(names, return_inverse=True, return_counts=True)

@@ -1,0 +1,232 @@
+"""Linear support vector machines solved together: finite Newton steps on active sets.
+
+A problem is min_w ½‖w‖² + C Σ max(0, 1 − y_i w·x_i)²: a quadratic wherever the active set, the points inside the
+margin, stays the same. Newton's step goes to the minimum of the present quadratic, an exact search along it keeps the
+objective falling, and a step that leaves the active set as it was ends at the optimum itself, not near it (Keerthi and
+DeCoste, 2005). All problems share the points; what differs is which are used, and their signs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+_CHUNK_BYTES = {"cpu": 2**24, "cuda": 2**30}  # for one matrix a problem; on a CPU a chunk should stay in the cache
+_LARGEST_GRAM = 10_000  # points whose products with each other are kept
+
+
+class Points:
+    """The rows x_i that all problems share, in as few coordinates as they span, with their products."""
+
+    def __init__(self, rows: Tensor) -> None:
+        count, width = rows.shape
+        # The optimum is a combination of the rows: an orthonormal basis of them serves as well as the columns.
+        self.basis: Tensor | None = None
+        if count < width:
+            self.basis, triangle = torch.linalg.qr(rows.mT)
+            rows = triangle.mT.contiguous()
+        self.rows = rows  # n×p
+        self.gram = self.rows @ self.rows.mT if count <= _LARGEST_GRAM else None
+        self.covariance = self.rows.mT @ self.rows
+
+    def in_columns(self, weights: Tensor) -> Tensor:
+        """Weights over the columns that were given."""
+        return weights if self.basis is None else weights @ self.basis.mT
+
+
+class Solution(NamedTuple):
+    """Weights in the points' coordinates, problems × p; Newton steps taken, and whether they were enough."""
+
+    weights: Tensor
+    steps: Tensor
+    converged: Tensor
+
+
+def solve_path(
+    points: Points, signs: Tensor, Cs: Iterable[float], *, tol: float = 1e-8, max_iter: int = 200
+) -> Iterator[Solution]:
+    """The optimum of every problem for each C in turn, the smallest first, each found from the one before.
+
+    The larger C, the more steps from afar, but a tenfold C is always near: there are stops on the way where the values
+    are further apart, and the first is one where the points hardly pull.
+
+    >>> points = Points(torch.tensor([[2.0], [-1.0]], dtype=torch.float64))
+    >>> signs = torch.tensor([[1.0, -1.0]], dtype=torch.float64)
+    >>> [round(found.weights.item(), 3) for found in solve_path(points, signs, [0.01, 100.0])]
+    [0.055, 0.99]
+    """
+    weights, steps, reached = None, torch.zeros(len(signs), dtype=torch.long, device=signs.device), 0.0
+    easy = 1 / max(float(points.rows.square().sum(1).max()), 1e-300)
+    for C in Cs:
+        stops = max(0, math.ceil(math.log10(C / max(reached, easy)) - 1e-9))
+        for stop in range(stops, -1, -1):
+            if stop == stops and reached and stops:
+                continue  # this one is where the path already is, or before it
+            found = solve(points, signs, C / 10**stop, weights, tol=tol, max_iter=max_iter)
+            weights, steps = found.weights, steps + found.steps
+        reached = C
+        yield found._replace(steps=steps)
+
+
+def solve(
+    points: Points, signs: Tensor, C: float, start: Tensor | None = None, *, tol: float = 1e-8, max_iter: int = 200
+) -> Solution:
+    """The optimum of every problem; ``signs`` is problems × points: 1, −1, or 0 for a point left out.
+
+    ``tol`` is the length of a step, relative to the weights', after which none is taken: it is for points that lie on
+    the margin up to rounding, and change sides for ever. A problem also ends where rounding leaves nothing to gain.
+
+    >>> points = Points(torch.tensor([[2.0], [-1.0]], dtype=torch.float64))
+    >>> solve(points, torch.tensor([[1.0, -1.0], [1.0, 0.0]]).double(), C=0.25).weights
+    tensor([[0.4286],
+            [0.3333]], dtype=torch.float64)
+    """
+    weights = points.rows.new_zeros(len(signs), points.rows.shape[1]) if start is None else start
+    budget = _CHUNK_BYTES["cpu" if signs.device.type == "cpu" else "cuda"]
+    size = max(1, budget // (8 * points.rows.shape[1] * min(len(points.rows), 2 * points.rows.shape[1])))
+
+    def chunk(first: int) -> Solution:
+        part = slice(first, first + size)
+        return _solve_chunk(points, signs[part], C, weights[part], tol, max_iter)
+
+    with _side_by_side(signs.device) as each:
+        parts = each(chunk, range(0, len(signs), size))
+    return Solution(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+
+def _solve_chunk(points: Points, signs: Tensor, C: float, start: Tensor, tol: float, max_iter: int) -> Solution:
+    rows, weights = points.rows, start.clone()
+    steps = torch.zeros(len(signs), dtype=torch.long, device=rows.device)
+    live = torch.arange(len(signs), device=rows.device)
+    for _ in range(max_iter):
+        if not len(live):
+            break
+        sign, here = signs[live], weights[live]
+        used = sign != 0
+        slack = torch.where(used, 1 - sign * (here @ rows.mT), -1.0)
+        active = slack > 0
+        step = _newton_step(points, here, active, sign, slack, C)
+        change = sign * (step @ rows.mT)
+        settled = (used & (slack > change)).eq(active).all(1)
+        length, falls = _exact_length(slack, change, used, here, step, C)
+        here = here + torch.where(settled, 1.0, length)[:, None] * step
+        settled |= ~falls | (step.norm(dim=1) <= tol * here.norm(dim=1))
+        weights[live] = here
+        steps[live] += 1
+        live = live[~settled]
+    converged = torch.ones(len(signs), dtype=torch.bool, device=rows.device)
+    converged[live] = False
+    return Solution(weights, steps, converged)
+
+
+def _newton_step(points: Points, weights: Tensor, active: Tensor, signs: Tensor, slack: Tensor, C: float) -> Tensor:
+    """To the minimum of the quadratic of each active set: −(I + 2C X_Aᵀ X_A)⁻¹ · gradient."""
+    step = torch.empty_like(weights)
+    by_points = _fewer_operations_by_points(points, active.sum(1))
+    if by_points.any():
+        step[by_points] = _target_by_points(points, active[by_points], signs[by_points], C) - weights[by_points]
+    if not by_points.all():
+        pull = torch.where(active[~by_points], signs[~by_points] * slack[~by_points], 0.0) @ points.rows
+        step[~by_points] = -_solved_by_columns(points, active[~by_points], weights[~by_points] - 2 * C * pull, C)
+    return step
+
+
+def _fewer_operations_by_points(points: Points, counts: Tensor) -> Tensor:
+    """Whether a system of the active points is less work than one of the columns, with the products it is made of."""
+    count, width = points.rows.shape
+    if points.gram is None:
+        return torch.zeros_like(counts, dtype=torch.bool)
+    products = 2.0 * counts.minimum(count - counts) * width**2
+    return counts.double() ** 3 / 3 <= width**3 / 3 + products / 2  # a product is twice as fast as a factorisation
+
+
+def _target_by_points(points: Points, active: Tensor, signs: Tensor, C: float) -> Tensor:
+    """2C X_Aᵀ (I + 2C X_A X_Aᵀ)⁻¹ y_A, the minimum itself."""
+    assert points.gram is not None
+    place, kept = _numbers(active)
+    scale = (2 * C) ** 0.5 * kept.to(signs.dtype)
+    system = points.gram[place[:, :, None], place[:, None, :]]
+    system.mul_(scale[:, :, None]).mul_(scale[:, None, :])
+    system.diagonal(dim1=1, dim2=2).add_(1.0)
+    solved = _solve_definite(system, kept * signs.gather(1, place))
+    return 2 * C * torch.zeros_like(signs).scatter_(1, place, solved) @ points.rows
+
+
+def _solved_by_columns(points: Points, active: Tensor, gradient: Tensor, C: float) -> Tensor:
+    """(I + 2C X_Aᵀ X_A)⁻¹ · gradient, made of the products of the active points, or less those of all the others."""
+    most = 2 * int(active.sum()) > active.numel()
+    place, kept = _numbers(~active if most else active)
+    rows = points.rows[place].mul_(kept[:, :, None])
+    if most:
+        system = torch.baddbmm(points.covariance, rows.mT, rows, beta=2 * C, alpha=-2 * C)
+    else:
+        system = torch.bmm(rows.mT, rows).mul_(2 * C)
+    system.diagonal(dim1=1, dim2=2).add_(1.0)
+    return _solve_definite(system, gradient)
+
+
+def _solve_definite(systems: Tensor, right: Tensor) -> Tensor:
+    """Solutions by Cholesky; a system that rounding has made indefinite gets a little more on its diagonal."""
+    factor, failed = torch.linalg.cholesky_ex(systems)
+    ridge = 1e-14
+    while ridge < 1 and failed.any():
+        ridge *= 100
+        again = failed > 0
+        lifted = systems[again]
+        lifted.diagonal(dim1=1, dim2=2).mul_(1 + ridge)
+        factor[again], failed[again] = torch.linalg.cholesky_ex(lifted)
+    half = torch.linalg.solve_triangular(factor, right[..., None], upper=False)
+    return torch.linalg.solve_triangular(factor.mT, half, upper=True)[..., 0]
+
+
+def _exact_length(
+    slack: Tensor, change: Tensor, used: Tensor, weights: Tensor, step: Tensor, C: float
+) -> tuple[Tensor, Tensor]:
+    """The length of each step at which the objective is least, and whether it falls by more than rounding.
+
+    Along a step s the slacks are a − t·d, and the derivative w·s + t‖s‖² − 2C Σ_active (a − t·d)·d is piecewise linear
+    and rising; it bends where a point crosses the margin, at t = a/d. Sums over the sorted crossings give every piece.
+    """
+    crosses = used & (slack * change > 0)
+    when, order = torch.where(crosses, slack / change, torch.inf).sort(dim=1)
+    begins = (slack > 0) | (used & (slack == 0) & (change < 0))
+    enters = torch.where(crosses, torch.where(slack > 0, -1.0, 1.0), 0.0)
+    moment, square = 2 * C * slack * change, 2 * C * change.square()
+    least = step.square().sum(1, keepdim=True)  # but for rounding, no piece rises less
+    terms = torch.cat([weights * step, -moment * begins], 1)
+    constant = terms.sum(1, keepdim=True)  # the derivative where the step begins
+    rise = least + (square * begins).sum(1, keepdim=True)
+    constants = torch.cat([constant, constant - (enters * moment).gather(1, order).cumsum(1)], 1)
+    rises = torch.cat([rise, rise + (enters * square).gather(1, order).cumsum(1)], 1).maximum(least)
+    ends = torch.cat([when, torch.full_like(rise, torch.inf)], 1)
+    piece = (constants + rises * ends >= 0).int().argmax(1, keepdim=True)
+    length = (-constants.gather(1, piece) / rises.gather(1, piece)).clamp(min=0.0).nan_to_num(0.0)
+    return length[:, 0], -constant[:, 0] > 8 * torch.finfo(terms.dtype).eps * terms.abs().sum(1)
+
+
+def _numbers(chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """Of a mask: the numbers of the true in each row, padded to the most of any row, and which of them are true."""
+    most = int(chosen.sum(1).max())
+    place = chosen.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
+    return place, chosen.gather(1, place)
+
+
+@contextmanager
+def _side_by_side(device: torch.device) -> Iterator[Callable[[Callable[[int], Solution], range], list[Solution]]]:
+    """How chunks are worked through: on a CPU with a thread for each, a small matrix being no work for several."""
+    threads = torch.get_num_threads()
+    if device.type != "cpu" or threads == 1:
+        yield lambda work, chunks: [work(chunk) for chunk in chunks]
+        return
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            yield lambda work, chunks: list(pool.map(work, chunks))
+    finally:
+        torch.set_num_threads(threads)
