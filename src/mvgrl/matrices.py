@@ -63,6 +63,9 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, matrix: Matrix, right: Tensor) -> tuple[Tensor, int]:
+        if isinstance(matrix, OnePerSeed):
+            folded = _Product.apply(matrix.diagonal, right.movedim(in_dims[1], 0).flatten(0, 1))
+            return folded.unflatten(0, (info.batch_size, -1)), 0
         stacked = right.movedim(in_dims[1], 1)  # rows × stack × columns
         folded = _Product.apply(matrix, stacked.flatten(1))
         return folded.unflatten(1, stacked.shape[1:]), 1
@@ -146,6 +149,23 @@ class DenseMatrix(Matrix):
 
     def dense(self) -> Tensor:
         return torch.block_diag(*self.blocks)
+
+
+class OnePerSeed(Matrix):
+    """Under ``torch.vmap``, a matrix of its own for every member of the stack: the blocks of one block-diagonal one.
+
+    >>> both = OnePerSeed(DenseMatrix(torch.tensor([[[2.0]], [[3.0]]])), 2)
+    >>> torch.vmap(lambda right: both @ right)(torch.ones(2, 1, 1)).flatten()
+    tensor([2., 3.])
+    """
+
+    def __init__(self, diagonal: Matrix, count: int) -> None:
+        self.diagonal, self.count = diagonal, count
+        self.shape = (diagonal.shape[0] // count, diagonal.shape[1] // count)
+
+    @property
+    def T(self) -> OnePerSeed:
+        return OnePerSeed(self.diagonal.T, self.count)
 
 
 class SparseMatrix(Matrix):

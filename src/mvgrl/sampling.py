@@ -143,26 +143,35 @@ class NodeBatches:
         nodes = self.adjacency.shape[0]
         return nodes if self.sampler is None else min(self.sample_size, nodes)
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Nodes of each sample of a batch."""
+        return (self.largest,) * (1 if self.sampler is None else self.batch_size)
+
     def epoch(self, generator: torch.Generator) -> Iterator[Batch]:
         """The batches of one epoch: one."""
-        size = self.largest
-        if self.sampler is None:
-            order = torch.randperm(size, generator=generator).to(self.device) if self.permute else None
-            yield Batch(self.features, self.views, (size,), None, order, self.corrupted_views, self.device)
+        nodes, order = self.draw(generator)
+        if nodes is None:
+            yield Batch(self.features, self.views, self.sizes, None, order, self.corrupted_views, self.device)
             return
-        sizes = (size,) * self.batch_size
-        nodes = torch.cat([self.sampler(self.adjacency, size, generator) for _ in sizes]).to(self.device)
-        views = tuple(view.select(nodes, sizes) for view in self.views)
-        corrupted = self.corrupted_views and tuple(view.select(nodes, sizes) for view in self.corrupted_views)
+        views = tuple(view.select(nodes, self.sizes) for view in self.views)
+        corrupted = self.corrupted_views and tuple(view.select(nodes, self.sizes) for view in self.corrupted_views)
         features, rows = self.features, nodes
         if len(nodes) < self.adjacency.shape[0]:  # few of many: X·Θ of those alone
             needed, rows = nodes.unique(return_inverse=True)
             features = features.rows(needed)
-        negative_rows = rows
-        if self.permute:
-            order = torch.cat([torch.randperm(size, generator=generator) + i * size for i in range(len(sizes))])
-            negative_rows = rows[order.to(self.device)]
-        yield Batch(features, views, sizes, rows, negative_rows, corrupted, self.device)
+        negative_rows = rows if order is None else rows[order]
+        yield Batch(features, views, self.sizes, rows, negative_rows, corrupted, self.device)
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor | None, Tensor | None]:
+        """All that is random in a batch: the samples' nodes (none: the whole graph), and the negatives' order."""
+        nodes = None
+        if self.sampler is not None:
+            nodes = torch.cat([self.sampler(self.adjacency, size, generator) for size in self.sizes]).to(self.device)
+        if not self.permute:
+            return nodes, None
+        order = [torch.randperm(size, generator=generator) + i * size for i, size in enumerate(self.sizes)]
+        return nodes, torch.cat(order).to(self.device)
 
     def whole(self) -> Iterator[Batch]:
         """The whole graph, for inference."""

@@ -153,7 +153,7 @@ def make_batches(
         return GraphBatches(features, views, torch.from_numpy(graph.offsets), adjacency, **common)  # type: ignore[arg-type]
     corrupted = None
     if settings.negatives in ("adjacency", "both"):
-        other = corrupt_adjacency(graph, _generator(seed, "corruption"))
+        other = corrupt_adjacency(graph, generator_for(seed, "corruption"))
         corrupted = _inputs(other, settings, encoder, device, cache)[1]
     permute = settings.negatives in ("features", "both")
     return NodeBatches(features, views, adjacency, permute=permute, corrupted_views=corrupted, **common)  # type: ignore[arg-type]
@@ -173,7 +173,7 @@ def train(
     """Adam until the loss has not fallen for ``patience`` epochs; the state at the lowest loss is restored."""
     settings = model.settings
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=settings.l2, fused=True)
-    run = RunState(model, optimizer, _generator(seed, "sampling"), identity)
+    run = RunState(model, optimizer, generator_for(seed, "sampling"), identity)
     if resume:
         if checkpoint is None:
             raise CheckpointError("resume needs the checkpoint to go on from; name its file")
@@ -219,9 +219,14 @@ def _epoch(model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, gen
         total += loss.detach() * len(batch.sizes)
         weight += len(batch.sizes)
     mean = float(total) / weight
-    if not math.isfinite(mean):
-        raise MVGRLError(f"the loss became {mean}; lower the learning rate, or normalise the features")
+    check_finite(mean)
     return mean
+
+
+def check_finite(loss: float) -> None:
+    """Stop a training that has diverged."""
+    if not math.isfinite(loss):
+        raise MVGRLError(f"the loss became {loss}; lower the learning rate, or normalise the features")
 
 
 def _inputs(
@@ -232,7 +237,7 @@ def _inputs(
     return encoder.transform(graph).to(device), views
 
 
-def _generator(seed: int, purpose: str) -> torch.Generator:
+def generator_for(seed: int, purpose: str) -> torch.Generator:
     """A stream of its own for each purpose, so that none depends on how much another has drawn."""
     entropy = np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1, np.uint64)[0]
     return torch.Generator().manual_seed(int(entropy) >> 1)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.views import PPR, Heat
 from mvgrl.views.series import LANES
@@ -227,3 +228,27 @@ def test_auto_uses_the_series_on_small_graphs_and_push_on_large_ones(random_grap
     # Push does not mind how many nodes are elsewhere; many small graphs are small graphs, however many.
     assert PPR(top_k=8).chosen_method(Graph.from_edges([0, 1], [1, 2], nodes=1000)) == "push"
     assert view.chosen_method(Graph.join([random_graph(i) for i in range(2000)])) == "series"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", [{}, {"top_k": 5}, {"threshold": 0.01, "method": "exact"}])
+def test_scaled_columns_have_a_largest_entry_of_one(kind, options, random_graph) -> None:
+    graph = random_graph(seed=3, nodes=40, density=0.1)
+    plain, scaled = (kind(scale=scale, **options)(graph) for scale in ("none", "columns"))
+    dense = plain if isinstance(plain, np.ndarray) else plain.toarray()
+    got = scaled if isinstance(scaled, np.ndarray) else scaled.toarray()
+    assert isinstance(scaled, np.ndarray) == isinstance(plain, np.ndarray)
+    np.testing.assert_allclose(got, dense / dense.max(axis=0), rtol=1e-6)
+    assert not kind(scale="columns", **options).symmetric
+
+
+def test_scaling_goes_graph_by_graph(random_graph) -> None:
+    one, other = random_graph(seed=1, nodes=9, density=0.3), random_graph(seed=2, nodes=7, density=0.3)
+    view = PPR(scale="columns")
+    blocks = [view(one), view(other)]
+    np.testing.assert_allclose(view(Graph.join([one, other])).toarray(), scipy.linalg.block_diag(*blocks), rtol=1e-12)
+
+
+def test_an_unknown_scale_is_refused() -> None:
+    with pytest.raises(SettingsError, match="scale is 'rows', but it must be one of none, columns"):
+        PPR(scale="rows")

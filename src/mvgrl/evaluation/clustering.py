@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation.checks import check_seed, checked_embeddings, checked_labels, classes_of, is_known
+from mvgrl.evaluation.kmeans import kmeans
 
 
 def cluster(embeddings: Any, clusters: int, *, seed: int = 0) -> np.ndarray:
@@ -17,18 +19,11 @@ def cluster(embeddings: Any, clusters: int, *, seed: int = 0) -> np.ndarray:
     >>> (found == found[0]).tolist()
     [True, False, True, False]
     """
-    # Here, not above: scikit-learn brings pandas and pyarrow along where they are installed.
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    points = checked_embeddings(embeddings, stacked=False).cpu().numpy()
+    points = checked_embeddings(embeddings, stacked=False)
     if not 1 <= clusters <= len(points):
         raise SettingsError(f"{clusters} clusters for {len(points)} nodes; ask for 1 to {len(points)}")
     check_seed(seed)
-    # Threads add up the centres in the order in which they finish: with one, the same seed gives the same clusters.
-    with threadpool_limits(1, user_api="openmp"):
-        found: np.ndarray = KMeans(clusters, n_init=10, random_state=seed).fit_predict(points)
-    return found
+    return kmeans(points, clusters, seed=seed).cpu().numpy()
 
 
 def clustering_scores(embeddings: Any, labels: Any, *, runs: int = 10, seed: int = 0) -> dict[str, np.ndarray]:
@@ -46,10 +41,10 @@ def clustering_scores(embeddings: Any, labels: Any, *, runs: int = 10, seed: int
     if runs < 1:
         raise SettingsError(f"runs is {runs}; ask for at least one")
     check_seed(seed)
-    codes = checked_embeddings(embeddings, stacked=False).cpu().numpy()
+    codes = checked_embeddings(embeddings, stacked=False)
     names = checked_labels(labels, len(codes))
     classes, known = classes_of(names), is_known(names)
-    points, truth = codes[known], np.searchsorted(classes, names[known])
+    points, truth = codes[torch.from_numpy(known).to(codes.device)], np.searchsorted(classes, names[known])
     seeds = [int(np.random.SeedSequence([seed, run]).generate_state(1)[0]) for run in range(runs)]
     found = [cluster(points, len(classes), seed=one) for one in seeds]
     return {

@@ -19,6 +19,8 @@ from torch import Tensor
 
 _CHUNK_BYTES = {"cpu": 2**24, "cuda": 2**30}  # for one matrix a problem; on a CPU a chunk should stay in the cache
 _LARGEST_GRAM = 10_000  # points whose products with each other are kept
+# A bound on the systems' condition above which a solution by points is corrected once, or not to be trusted at all.
+_CORRECTED, _TRUSTED = 1e8, 1e12
 
 
 class Points:
@@ -34,6 +36,7 @@ class Points:
         self.rows = rows  # n×p
         self.gram = self.rows @ self.rows.mT if count <= _LARGEST_GRAM else None
         self.covariance = self.rows.mT @ self.rows
+        self.squares = float(self.covariance.trace())
 
     def in_columns(self, weights: Tensor) -> Tensor:
         """Weights over the columns that were given."""
@@ -59,16 +62,15 @@ def solve_path(
     >>> points = Points(torch.tensor([[2.0], [-1.0]], dtype=torch.float64))
     >>> signs = torch.tensor([[1.0, -1.0]], dtype=torch.float64)
     >>> [round(found.weights.item(), 3) for found in solve_path(points, signs, [0.01, 100.0])]
-    [0.055, 0.99]
+    [0.055, 0.995]
     """
-    weights, steps, reached = None, torch.zeros(len(signs), dtype=torch.long, device=signs.device), 0.0
+    weights, reached = None, 0.0
+    steps = torch.zeros(len(signs), dtype=torch.long, device=signs.device)
     easy = 1 / max(float(points.rows.square().sum(1).max()), 1e-300)
     for C in Cs:
-        stops = max(0, math.ceil(math.log10(C / max(reached, easy)) - 1e-9))
-        for stop in range(stops, -1, -1):
-            if stop == stops and reached and stops:
-                continue  # this one is where the path already is, or before it
-            found = solve(points, signs, C / 10**stop, weights, tol=tol, max_iter=max_iter)
+        tenfolds = max(0, math.ceil(math.log10(C / (reached or easy)) - 1e-9))
+        for left in range(max(0, tenfolds - 1) if reached else tenfolds, -1, -1):
+            found = solve(points, signs, C / 10**left, weights, tol=tol, max_iter=max_iter)
             weights, steps = found.weights, steps + found.steps
         reached = C
         yield found._replace(steps=steps)
@@ -128,7 +130,7 @@ def _solve_chunk(points: Points, signs: Tensor, C: float, start: Tensor, tol: fl
 def _newton_step(points: Points, weights: Tensor, active: Tensor, signs: Tensor, slack: Tensor, C: float) -> Tensor:
     """To the minimum of the quadratic of each active set: −(I + 2C X_Aᵀ X_A)⁻¹ · gradient."""
     step = torch.empty_like(weights)
-    by_points = _fewer_operations_by_points(points, active.sum(1))
+    by_points = _better_by_points(points, active.sum(1), C)
     if by_points.any():
         step[by_points] = _target_by_points(points, active[by_points], signs[by_points], C) - weights[by_points]
     if not by_points.all():
@@ -137,10 +139,10 @@ def _newton_step(points: Points, weights: Tensor, active: Tensor, signs: Tensor,
     return step
 
 
-def _fewer_operations_by_points(points: Points, counts: Tensor) -> Tensor:
+def _better_by_points(points: Points, counts: Tensor, C: float) -> Tensor:
     """Whether a system of the active points is less work than one of the columns, with the products it is made of."""
     count, width = points.rows.shape
-    if points.gram is None:
+    if points.gram is None or 2 * C * points.squares > _TRUSTED:
         return torch.zeros_like(counts, dtype=torch.bool)
     products = 2.0 * counts.minimum(count - counts) * width**2
     return counts.double() ** 3 / 3 <= width**3 / 3 + products / 2  # a product is twice as fast as a factorisation
@@ -154,8 +156,18 @@ def _target_by_points(points: Points, active: Tensor, signs: Tensor, C: float) -
     system = points.gram[place[:, :, None], place[:, None, :]]
     system.mul_(scale[:, :, None]).mul_(scale[:, None, :])
     system.diagonal(dim1=1, dim2=2).add_(1.0)
-    solved = _solve_definite(system, kept * signs.gather(1, place))
-    return 2 * C * torch.zeros_like(signs).scatter_(1, place, solved) @ points.rows
+    factor = _factor(system)
+
+    def combined(right: Tensor) -> Tensor:  # 2C X_Aᵀ (I + 2C X_A X_Aᵀ)⁻¹ · right
+        solved = _solved(factor, kept * right.gather(1, place))
+        return 2 * C * torch.zeros_like(signs).scatter_(1, place, solved) @ points.rows
+
+    target = combined(signs)
+    if 2 * C * points.squares > _CORRECTED:
+        missed = torch.where(active, signs - target @ points.rows.mT, 0.0)
+        gradient = target - 2 * C * missed @ points.rows
+        target = target - (gradient - combined(gradient @ points.rows.mT))  # (I + 2C X_Aᵀ X_A)⁻¹ by Woodbury's formula
+    return target
 
 
 def _solved_by_columns(points: Points, active: Tensor, gradient: Tensor, C: float) -> Tensor:
@@ -168,11 +180,11 @@ def _solved_by_columns(points: Points, active: Tensor, gradient: Tensor, C: floa
     else:
         system = torch.bmm(rows.mT, rows).mul_(2 * C)
     system.diagonal(dim1=1, dim2=2).add_(1.0)
-    return _solve_definite(system, gradient)
+    return _solved(_factor(system), gradient)
 
 
-def _solve_definite(systems: Tensor, right: Tensor) -> Tensor:
-    """Solutions by Cholesky; a system that rounding has made indefinite gets a little more on its diagonal."""
+def _factor(systems: Tensor) -> Tensor:
+    """Cholesky's; a system that rounding has made indefinite gets a little more on its diagonal."""
     factor, failed = torch.linalg.cholesky_ex(systems)
     ridge = 1e-14
     while ridge < 1 and failed.any():
@@ -181,6 +193,10 @@ def _solve_definite(systems: Tensor, right: Tensor) -> Tensor:
         lifted = systems[again]
         lifted.diagonal(dim1=1, dim2=2).mul_(1 + ridge)
         factor[again], failed[again] = torch.linalg.cholesky_ex(lifted)
+    return factor
+
+
+def _solved(factor: Tensor, right: Tensor) -> Tensor:
     half = torch.linalg.solve_triangular(factor, right[..., None], upper=False)
     return torch.linalg.solve_triangular(factor.mT, half, upper=True)[..., 0]
 

@@ -44,9 +44,9 @@ def resolve_view(choice: str | View | Mapping[str, Any]) -> View:
     """A view from its name, from its name and parameters (a mapping, or text), or as it is.
 
     >>> resolve_view("heat:t=3:top_k=32")
-    Heat(t=3.0, method='auto', top_k=32, threshold=None, epsilon=0.0001)
+    Heat(t=3.0, method='auto', top_k=32, threshold=None, epsilon=0.0001, scale='none')
     >>> resolve_view({"name": "ppr", "alpha": 0.1})
-    PPR(alpha=0.1, method='auto', top_k=None, threshold=None, epsilon=0.0001)
+    PPR(alpha=0.1, method='auto', top_k=None, threshold=None, epsilon=0.0001, scale='none')
     """
     if isinstance(choice, View):
         return choice

@@ -23,6 +23,7 @@ class Heat(Diffusion):
 
     Columns sum to 1. With ``top_k`` or ``threshold``, which act on rows, the view is sparse and, unless ``method`` is
     ``"exact"``, approximate: no entry is further than ε from the exact one. The exact method ignores ``epsilon``.
+    With ``scale="columns"`` each column is then divided by its largest entry.
 
     T = D̂^1/2 M D̂^-1/2, so the view is D̂^1/2 exp(t(M − I)) D̂^-1/2, with a symmetric matrix in the middle.
 
@@ -38,6 +39,7 @@ class Heat(Diffusion):
     top_k: int | None = None
     threshold: float | None = None
     epsilon: float = 1e-4
+    scale: str = "none"
 
     def __post_init__(self) -> None:
         self._check_number("t", 0.0, 1e4, "a time above 0 and below 10,000")

@@ -34,7 +34,8 @@ class PPR(Diffusion):
 
     Entries are never negative, and S·sqrt(d̂) = sqrt(d̂). With ``top_k`` or ``threshold`` the view is sparse and,
     unless ``method`` is ``"exact"``, approximate: an entry (i, j) is within ε·sqrt(d̂_j) of the exact one by push,
-    within ε by the series. ``epsilon`` is not used by the exact method.
+    within ε by the series. ``epsilon`` is not used by the exact method. With ``scale="columns"`` each column is then
+    divided by its largest entry, as the authors' code does for CiteSeer.
 
     >>> PPR(alpha=0.5)(Graph.from_edges([0], [1]))
     array([[0.75, 0.25],
@@ -48,6 +49,7 @@ class PPR(Diffusion):
     top_k: int | None = None
     threshold: float | None = None
     epsilon: float = 1e-4
+    scale: str = "none"
 
     def __post_init__(self) -> None:
         self._check_number("alpha", 0.0, 1.0, "a probability strictly between 0 and 1")
@@ -57,7 +59,7 @@ class PPR(Diffusion):
     def symmetric(self) -> bool:
         """With the exact method, unless only some entries of each row are kept: j may be in i's top k, not i in j's."""
         whole = self.method == "auto" and self.threshold is None
-        return self.top_k is None and (whole or self.method == "exact")
+        return self.top_k is None and (whole or self.method == "exact") and self.scale == "none"
 
     def _tolerance(self, graph: Graph) -> float:
         return self.epsilon / 2

@@ -1,0 +1,75 @@
+"""K-Means, all starts at once, on any device."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def kmeans(
+    points: Tensor, clusters: int, *, starts: int = 10, seed: int = 0, rounds: int = 300, tolerance: float = 1e-4
+) -> Tensor:
+    """The cluster of each point (n), of the start whose points lie closest to their centres.
+
+    Centres start by greedy k-means++ and move until the sum of their squared moves is below ``tolerance`` times the
+    mean variance of a column, as in scikit-learn; all that is random is drawn on the CPU, the same for every device.
+
+    >>> kmeans(torch.tensor([[0.0], [9.0], [0.1], [9.1]]), 2).bincount()
+    tensor([2, 2])
+    """
+    points = points - points.mean(0)  # the smaller the numbers, the more digits their differences keep
+    generator = torch.Generator().manual_seed(seed)
+    centres = _first_centres(points, clusters, starts, generator)
+    still = tolerance * points.var(0, correction=0).mean()
+    moving = torch.arange(starts, device=points.device)
+    for _ in range(rounds):
+        found = _distances(points, centres[moving]).argmin(1)
+        moved = _means(points, found, centres[moving])
+        change = (moved - centres[moving]).square().sum((1, 2))
+        centres[moving] = moved
+        moving = moving[change > still]
+        if not len(moving):
+            break
+    distances, found = _distances(points, centres).min(1)
+    best = (distances.double() + points.square().sum(1).double()).sum(1).argmin()
+    return found[best]
+
+
+def _first_centres(points: Tensor, clusters: int, starts: int, generator: torch.Generator) -> Tensor:
+    """Greedy k-means++: of a few candidates, drawn by their squared distance, the one that helps most (s × k × d)."""
+    candidates = 2 + int(math.log(clusters))
+    squares = points.square().sum(1)
+    drawn = torch.randint(len(points), (starts,), generator=generator).to(points.device)
+    chosen = [drawn]
+    nearest = _to_points(points, squares, drawn[:, None])[:, 0]  # starts × n
+    for _ in range(1, clusters):
+        sums = nearest.double().cumsum(1)
+        heights = torch.rand(starts, candidates, generator=generator, dtype=torch.float64).to(points.device)
+        picks = torch.searchsorted(sums, heights * sums[:, -1:]).clamp_(max=len(points) - 1)
+        offered = torch.minimum(_to_points(points, squares, picks), nearest[:, None])  # starts × candidates × n
+        best = offered.sum(2).argmin(1)
+        row = torch.arange(starts, device=points.device)
+        chosen.append(picks[row, best])
+        nearest = offered[row, best]
+    return points[torch.stack(chosen, dim=1)]
+
+
+def _to_points(points: Tensor, squares: Tensor, centres: Tensor) -> Tensor:
+    """Squared distances from points that are centres (s × c numbers) to all points (s × c × n)."""
+    return (squares[centres][..., None] - 2 * points[centres] @ points.mT + squares).clamp_(min=0)
+
+
+def _distances(points: Tensor, centres: Tensor) -> Tensor:
+    """Squared distances from centres to points, less the points' own squares (s × k × n)."""
+    products = (centres.flatten(0, 1) @ points.mT).unflatten(0, centres.shape[:2])
+    return torch.add(centres.square().sum(2)[..., None], products, alpha=-2)
+
+
+def _means(points: Tensor, found: Tensor, centres: Tensor) -> Tensor:
+    """The mean of each cluster's points; a cluster without any stays where it was."""
+    members = (found[:, None] == torch.arange(centres.shape[1], device=found.device)[:, None]).to(points.dtype)  # s×k×n
+    counts = members.sum(2)[..., None]
+    sums = (members.flatten(0, 1) @ points).unflatten(0, centres.shape[:2])
+    return torch.where(counts > 0, sums / counts.clamp(min=1), centres)

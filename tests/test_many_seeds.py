@@ -1,0 +1,80 @@
+"""Many seeds as one stack give what each gives alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mvgrl import Graph, Settings, fit
+from mvgrl.errors import MVGRLError
+from mvgrl.many_seeds import fit_seeds, stackable
+
+SEEDS = (3, 4, 5, 9)
+
+
+def random_graph(nodes: int = 60, edges: int = 200) -> Graph:
+    generator = np.random.default_rng(0)
+    ends = generator.integers(0, nodes, (2, edges))
+    return Graph.from_edges(*ends, nodes=nodes, features=generator.random((nodes, 12)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        dict(),
+        dict(views=("adjacency", "ppr:top_k=5", "heat")),
+        dict(sampler="nodes", sample_size=30, batch_size=2),
+        dict(sampler="walk", sample_size=20, batch_size=3, views=("adjacency", "ppr:top_k=5")),
+        dict(layers=2, encoder="shared", mode="ensemble", norm="layer"),
+        dict(readout="mean", normalise="standard"),
+        dict(readout="sum", bound="nt-xent", discriminator="dot", l2=0.01),
+        dict(negatives="both"),
+        dict(dropout=0.2),
+    ],
+)
+def test_a_seed_in_a_stack_gives_what_it_gives_alone(choices: dict) -> None:
+    settings = Settings(hidden=16, epochs=12, patience=3, learning_rate=0.01, **choices)
+    runs = fit_seeds(random_graph(), settings, SEEDS, device="cpu")
+    for seed, run in zip(SEEDS, runs, strict=True):
+        alone = fit(random_graph(), settings, seed=seed, device="cpu")
+        assert len(run.history.losses) == len(alone.history.losses)
+        np.testing.assert_allclose(run.history.losses, alone.history.losses, rtol=1e-4)
+        np.testing.assert_allclose(run.represent()[0], alone.represent()[0], rtol=1e-3, atol=1e-4)
+
+
+def test_seeds_stop_on_their_own_and_leave_the_stack() -> None:
+    settings = Settings(hidden=16, epochs=60, patience=4, learning_rate=0.05)
+    sizes: list[int] = []
+    runs = fit_seeds(
+        random_graph(), settings, SEEDS, device="cpu", progress=lambda epoch, training, loss: sizes.append(training)
+    )
+    lengths = [len(run.history.losses) for run in runs]
+    assert len(set(lengths)) > 1
+    assert sizes == [sum(length > epoch for length in lengths) for epoch in range(max(lengths))]
+    for run in runs:
+        assert run.history.waited == settings.patience
+        assert run.history.best_loss == min(run.history.losses)
+
+
+def test_stacks_of_any_size_give_the_same() -> None:
+    settings = Settings(hidden=8, epochs=5)
+    together, in_twos = (
+        fit_seeds(random_graph(), settings, SEEDS, device="cpu", at_once=at_once) for at_once in (50, 2)
+    )
+    for a, b in zip(together, in_twos, strict=True):
+        np.testing.assert_allclose(a.represent()[0], b.represent()[0], rtol=1e-4, atol=1e-6)
+
+
+def test_a_diverged_seed_is_told() -> None:
+    graph = random_graph()
+    with pytest.raises(MVGRLError, match="the loss became"):
+        fit_seeds(graph, Settings(hidden=8, epochs=50, learning_rate=1e38), SEEDS, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [dict(task="graph"), dict(negatives="adjacency"), dict(norm="batch"), dict(noise=0.1), dict(readout="diffpool-1")],
+)
+def test_what_cannot_share_a_stack(choices: dict) -> None:
+    assert stackable(Settings())
+    assert not stackable(Settings(**choices))
