@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint unit bench clean
 
 demo: $(VENV)/.ready
-	$(BIN)/python examples/cora.py
+	$(BIN)/mvgrl demo
 
 test: lint unit
 

@@ -12,6 +12,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "mvgrl"
 # From the top: a part may import what stands above it, and nothing below.
 ORDER = (
     "errors",
+    "files",
     "matrices",
     "memory",
     "graphs",
@@ -26,10 +27,16 @@ ORDER = (
     "model",
     "checkpoint",
     "training",
+    "many_seeds",
     "progress",
     "pretrained",
     "embedders",
+    "automatic",
     "evaluation",
+    "embeddings",
+    "reports",
+    "cli",
+    "__main__",
 )
 
 ONLY_THE_CORE = """
@@ -42,6 +49,9 @@ class Refuse:
 
     def create_module(self, spec):
         raise ImportError(f"{spec.name} is not part of the core")
+
+    def exec_module(self, module):
+        pass  # never reached, but a loader must have it
 
 sys.meta_path.insert(0, Refuse())
 import mvgrl

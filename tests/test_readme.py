@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+import shlex
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
+
+from mvgrl.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -26,6 +31,38 @@ def test_its_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert names["large"]._settings().sampler == "walk"
 
 
+@pytest.fixture
+def a_strangers_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files that the README's commands name: two clubs of people, and the same with newcomers."""
+    monkeypatch.chdir(tmp_path)
+    for prefix, nodes in (("", 30), ("new_", 34)):
+        graph = nx.karate_club_graph().subgraph(range(nodes))
+        with Path(f"{prefix}edges.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerows([("source", "target"), *((f"p{a}", f"p{b}") for a, b in graph.edges)])
+        with Path(f"{prefix}nodes.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(("id", "age", "height", "topic"))
+            rows.writerows((f"p{n}", n, 100 + n % 7, graph.nodes[n]["club"]) for n in graph)
+    return tmp_path
+
+
+def test_its_shell_runs(a_strangers_files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("mvgrl ")]
+    assert len(lines) == 8
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        target = words[words.index(">") + 1] if ">" in words else None
+        assert main(words[1 : words.index(">") if target else None]) == 0, (line, capsys.readouterr().err)
+        printed = capsys.readouterr().out
+        if target:
+            Path(target).write_text(printed)
+    made = {path.name for path in a_strangers_files.iterdir()}
+    assert {"vectors.parquet", "vectors.csv", "map.png", "model", "new.parquet", "run.toml"} <= made
+    assert main(["train", "edges.csv", "--config", "run.toml", "--epochs", "2", "-o", "other"]) == 0
+
+
 def test_its_numbers_are_those_of_the_results() -> None:
     step = json.loads((ROOT / "results" / "benchmarks" / "step.json").read_text())
     views = json.loads((ROOT / "results" / "benchmarks" / "views.json").read_text())
@@ -36,9 +73,12 @@ def test_its_numbers_are_those_of_the_results() -> None:
     assert f"{step['exponent_no_locality']:.2f} where edges join any two nodes" in text
     assert f"1/{views['ppr']['time_ratio_dense']:.0f} of the dense inverse's time" in text
     assert f"1/{views['ppr']['time_ratio_pyg']:.0f} of PyTorch Geometric's" in text
-    demo = (ROOT / "results" / "cora-example.txt").read_text()
-    scores = re.findall(r"([\d.]+) ± ([\d.]+)$", demo, re.MULTILINE)
-    assert "| " + " | ".join(f"{mean} ± {spread}" for mean, spread in scores) + " | 86.8 |" in README
+    for split, dataset, paper in (("LINQS", "cora-linqs", "86.8"), ("public", "cora", "–")):
+        found = (ROOT / "results" / f"{dataset}.txt").read_text()
+        assert found.startswith(f"{dataset}: ")
+        assert len(re.findall(r"^seed \d+:", found, re.MULTILINE)) == 20
+        scores = re.findall(r"([\d.]+) ± ([\d.]+)$", found, re.MULTILINE)
+        assert f"| {split} | {paper} | " + " | ".join(f"{mean} ± {spread}" for mean, spread in scores) + " |" in README
 
 
 def test_its_commands_exist() -> None:

@@ -14,8 +14,7 @@ from mvgrl.embeddings.keyed import Keyed, align, read_keyed
 from mvgrl.embeddings.vectors import Embeddings
 from mvgrl.errors import InputError
 from mvgrl.graphs.columns import find_label, labels, to_numpy, whole
-from mvgrl.graphs.read import TABLES
-from mvgrl.graphs.read import checked_file
+from mvgrl.graphs.read import TABLES, checked_file
 
 PARTS = ("train", "val", "test")
 SAME = {"valid": "val", "validation": "val"}

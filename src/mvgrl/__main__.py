@@ -1,0 +1,7 @@
+"""``python -m mvgrl``."""
+
+import sys
+
+from mvgrl.cli import main
+
+sys.exit(main())

@@ -1,0 +1,74 @@
+"""The shell: ``mvgrl VERB``, a file a verb. What takes long to import is imported inside the verb that needs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from cyclopts import App, CycloptsError, UnusedCliTokensError
+
+import mvgrl
+from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError
+
+DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+
+VERBS = ("demo", "embed", "train", "apply", "evaluate", "map", "datasets", "info")
+
+
+def make_app() -> App:
+    """All verbs."""
+    app = App(
+        name="mvgrl",
+        help="""Vectors for the nodes of a graph, or for whole graphs, learned without labels.
+
+        ```
+        mvgrl demo
+        mvgrl embed edges.csv -o vectors.parquet
+        mvgrl evaluate vectors.parquet --labels nodes.csv
+        ```
+        """,
+        help_format="markdown",
+        version=mvgrl.__version__,
+    )
+    for place, verb in enumerate(VERBS):
+        app.command(import_module(f"mvgrl.cli.{verb}").run, name=verb, sort_key=place)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a verb; the exit code says who is to blame: 0 nobody, 1 the machine, 2 what was asked for, 130 a signal."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        make_app()(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        unused = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
+        problem = f"there is no use for {' '.join(unused)}." if unused else error
+        return _refuse(f"{problem} See mvgrl {words[0] + ' ' if words and words[0] in VERBS else ''}--help.")
+    except (InputError, SettingsError, CheckpointError) as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except MVGRLError as error:
+        return _refuse(str(error), FAILED)
+    except MemoryError:
+        return _refuse(_TOO_LARGE, FAILED)
+    except Exception as error:
+        if "memory" in str(error).lower() and type(error).__name__ in ("RuntimeError", "OutOfMemoryError"):
+            return _refuse(_TOO_LARGE, FAILED)
+        if any(word.startswith("-v") or word == "--verbose" for word in words):
+            raise
+        return _refuse(f"a fault of mvgrl itself: {type(error).__name__}: {error} (-v shows where)", FAILED)
+    return DONE
+
+
+_TOO_LARGE = "there is not enough memory; use --hidden 128, or --sampler walk, or --views adjacency,ppr:top_k=32"
+
+
+def _refuse(message: str, code: int = WRONG) -> int:
+    print(f"mvgrl: {message}", file=sys.stderr, flush=True)
+    return code

@@ -1,0 +1,58 @@
+"""Where a verb's words go: results to stdout, all else to stderr."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mvgrl.cli.options import Common
+
+
+class Console:
+    """Notes and progress on stderr, as many as were asked for; the result on stdout, as text or as JSON."""
+
+    def __init__(self, common: Common) -> None:
+        self.json, self.quiet = common.json, common.quiet
+        level = logging.ERROR if common.quiet else max(logging.DEBUG, logging.WARNING - 10 * common.verbose)
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger = logging.getLogger("mvgrl")
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
+        warnings.showwarning = self._warn
+        self.bars = not common.quiet and common.verbose < 2  # which would get in the way of a line an epoch
+        logging.getLogger("mvgrl.graphs.graph").setLevel(logging.WARNING)  # else its notes would be told twice
+
+    def _warn(self, message: Warning | str, *_: object, **__: object) -> None:
+        """What a library warns of, without the place in its code."""
+        self.note(f"warning: {' '.join(str(message).split())}")
+
+    def note(self, text: str) -> None:
+        """A line for a person."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def result(self, values: Mapping[str, Any], text: str | None = None) -> None:
+        """What the verb is for: one JSON object, or text where there is something to read."""
+        if self.json:
+            print(json.dumps(values, ensure_ascii=False), flush=True)
+        elif text is not None:
+            print(text, flush=True)
+
+    @contextmanager
+    def busy(self, text: str) -> Iterator[None]:
+        """A sign of life while something takes its time; nothing where stderr is not a terminal."""
+        from rich.console import Console as Rich
+
+        rich = Rich(file=sys.stderr)
+        if self.quiet or not rich.is_terminal:
+            yield
+            return
+        with rich.status(text):
+            yield

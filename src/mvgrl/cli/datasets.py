@@ -1,0 +1,40 @@
+"""``mvgrl datasets``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from mvgrl.cli.console import Console
+from mvgrl.cli.options import Common, flag
+
+
+def run(
+    *,
+    data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
+    common: Common = Common(),  # noqa: B008 (frozen)
+) -> None:
+    """List the named datasets, where each comes from, and whether it is here.
+
+    ```
+    mvgrl datasets
+    mvgrl datasets --data-root data --json
+    ```
+
+    A dataset that is neither in the data folder, nor in an installed package, nor in the cache is downloaded when it is
+    first used.
+    """
+    console = Console(common)
+
+    from mvgrl.graphs.datasets import KNOWN, find
+
+    rows = []
+    for name, about in KNOWN.items():
+        found = find(name, data_root)
+        here = None if found is None else f"{found.kind} ({found.source})"
+        rows.append({"name": name, "task": about.task, "size": about.size, "here": here, "from": about.origin})
+    lines = []
+    for row in rows:
+        lines.append(f"{row['name']:<14} {row['task']:<6} {row['size']}")
+        lines += [f"  here: {row['here'] or 'no; downloaded when first used'}", f"  from: {row['from']}"]
+    console.result({"datasets": rows}, "\n".join(lines))

@@ -1,0 +1,58 @@
+"""``mvgrl embed``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from mvgrl.cli.console import Console
+from mvgrl.cli.options import Chosen, Common, Device, Output, Seed, Source, flag
+
+
+def run(
+    graph: str,
+    /,
+    *,
+    output: Output,
+    source: Source = Source(),  # noqa: B008 (frozen)
+    chosen: Chosen = Chosen(),  # noqa: B008
+    resume: Annotated[bool, flag("Go on with an interrupted run.")] = False,
+    seed: Seed = None,
+    device: Device = None,
+    common: Common = Common(),  # noqa: B008
+) -> None:
+    """Train on a graph and write a vector for each node, or for each of many graphs.
+
+    ```
+    mvgrl embed edges.csv -o vectors.parquet
+    mvgrl embed edges.csv --nodes nodes.csv --label-column topic -o vectors.csv
+    mvgrl embed mutag -o vectors.npy --epochs 40
+    ```
+
+    What is not asked for is picked to suit the graph, and one line says what and why. Interrupted, by Ctrl-C or a
+    kill, the run goes on with --resume.
+
+    Parameters
+    ----------
+    graph
+        A table of edges (.csv, .tsv, .parquet: source, target, optional weight and graph), .graphml, .gml, .npz, a
+        folder in TU or Planetoid format, or the name of a dataset.
+    output
+        .parquet (id, embedding), .csv, .tsv or .npy, by its ending.
+    """
+    console = Console(common)
+
+    from mvgrl.embeddings import check_output, write_embeddings
+
+    check_output(output)
+
+    from mvgrl.cli.running import check_unfinished, finish, in_words, prepare, trained, vectors
+
+    check_unfinished(output, resume=resume)
+    job = prepare(graph, source, chosen, seed, device, console)
+    model = trained(job, output, resume=resume)
+    table = vectors(job.named, model)
+    write_embeddings(output, table)
+    outcome = finish(job, output, model)
+    rows, width = table.vectors.shape
+    console.note(f"{in_words(outcome)}; wrote {rows:,} vectors of {width} to {output}")
+    console.result(outcome)

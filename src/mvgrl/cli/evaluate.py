@@ -1,0 +1,190 @@
+"""``mvgrl evaluate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from mvgrl.cli.console import Console
+from mvgrl.cli.options import Common, Device, Seed, flag
+from mvgrl.errors import SettingsError, check_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mvgrl.embeddings import Embeddings, Split
+    from mvgrl.graphs.datasets import Dataset
+
+PROTOCOLS = {"linear": 20, "clustering": 10, "svm": 5}  # and how often each is done where nobody says
+
+
+def run(
+    embeddings: Path,
+    /,
+    *,
+    labels: Annotated[str, Parameter(help="A table (id, label), or the name of a dataset.")],
+    protocol: Annotated[str, Parameter(help="linear, clustering or svm.")] = "linear",
+    id_column: Annotated[str | None, flag("The labels' column with the ids (id).")] = None,
+    label_column: Annotated[str | None, flag("Their column with the labels (label).")] = None,
+    split: Annotated[Path | None, flag("linear: a table of id and split (train, val or test).")] = None,
+    train_fraction: Annotated[float | None, flag("linear: of random splits (0.1).")] = None,
+    val_fraction: Annotated[float | None, flag("linear: of random splits (0.1).")] = None,
+    splits: Annotated[
+        int | None,
+        flag("Random splits (20), runs of K-Means (10) or of cross-validation (5)."),
+    ] = None,
+    folds: Annotated[int | None, flag("svm: of cross-validation (10).")] = None,
+    data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
+    seed: Seed = None,
+    device: Device = None,
+    common: Common = Common(),  # noqa: B008 (frozen)
+) -> None:
+    """Score any table of embeddings, ours or not.
+
+    ```
+    mvgrl evaluate vectors.parquet --labels nodes.csv --label-column topic
+    mvgrl evaluate vectors.csv --labels nodes.csv --split split.csv
+    mvgrl evaluate vectors.parquet --labels cora-linqs --protocol clustering
+    mvgrl evaluate vectors.parquet --labels mutag --protocol svm
+    ```
+
+    linear: logistic regression on the train rows (Adam, 300 steps), scored on the test rows; over the split of a file,
+    or of the named dataset, or random ones. clustering: K-Means with as many clusters as there are classes, against the
+    classes. svm: a linear SVM in nested cross-validation. Accuracy and macro-F1 are in percent, NMI and ARI are shares
+    of 1, each with its mean and standard deviation.
+
+    Parameters
+    ----------
+    embeddings
+        .parquet or .csv (id, and one list column or numeric columns), or .npy.
+    """
+    console = Console(common)
+    check_name("protocol", protocol, PROTOCOLS)
+    only_linear = {"split": split, "train-fraction": train_fraction, "val-fraction": val_fraction}
+    _refuse_unused(protocol, "linear", only_linear)
+    _refuse_unused(protocol, "svm", {"folds": folds})
+    for name, value, least in (("splits", splits, 1), ("folds", folds, 2)):
+        if value is not None and value < least:
+            raise SettingsError(f"--{name} is {value}; ask for at least {least}")
+    if split is not None:
+        _refuse_unused("a --split file", None, {**only_linear, "split": None, "splits": splits})
+
+    from mvgrl.cli.tables import labels_of
+    from mvgrl.embeddings import read_embeddings
+    from mvgrl.evaluation import summary
+    from mvgrl.training import resolve_device
+
+    where = resolve_device(device or "auto")
+    table = read_embeddings(embeddings)
+    names, dataset = labels_of(table, labels, id_column, label_column, data_root, console)
+    count = splits if splits is not None else PROTOCOLS[protocol]
+    with console.busy("scoring"):
+        if protocol == "linear":
+            parts, how = _parts(table, names, labels, dataset, split, train_fraction, val_fraction, splits, seed or 0)
+            scores, count = _linear(table, names, parts, seed or 0, where), len(parts)
+        elif protocol == "clustering":
+            scores, how = _clustering(table, names, count, seed or 0), f"{count} runs of K-Means"
+        else:
+            scores = _svm(table, names, count, folds or 10, seed or 0, where)
+            how = f"{count} runs of nested {folds or 10}-fold cross-validation"
+    means = summary(scores)
+    console.result({"protocol": protocol, "splits": count, **means}, _as_text(f"{protocol}: {how}", means))
+
+
+def _refuse_unused(chosen: str, wanted: str | None, flags: dict[str, Any]) -> None:
+    for flag_, value in flags.items():
+        if value is not None and chosen != wanted:
+            raise SettingsError(f"--{flag_} has no use with {chosen}; leave it out")
+
+
+def _parts(
+    table: Embeddings,
+    names: np.ndarray,
+    labels: str,
+    dataset: Dataset | None,
+    split: Path | None,
+    train_fraction: float | None,
+    val_fraction: float | None,
+    splits: int | None,
+    seed: int,
+) -> tuple[list[dict[str, np.ndarray]], str]:
+    """The splits: a file's, the dataset's own where nothing else is asked for, or random ones."""
+    from mvgrl.embeddings import Split, read_split
+    from mvgrl.evaluation import random_splits
+    from mvgrl.graphs.columns import Place
+
+    if split is not None:
+        return [_given_split(table, names, read_split(split), labels)], f"the split of {split}"
+    asked = any(value is not None for value in (train_fraction, val_fraction, splits))
+    if dataset is not None and dataset.splits is not None and not asked:
+        import numpy as np
+
+        ids = np.concatenate(list(dataset.splits.values()))
+        parts = np.repeat(list(dataset.splits), [len(part) for part in dataset.splits.values()])
+        own = Split(ids, place=Place(dataset.name), parts=parts)
+        return [_given_split(table, names, own, labels)], f"the split of {dataset.name}"
+    fractions = [0.1 if value is None else value for value in (train_fraction, val_fraction)]
+    count = PROTOCOLS["linear"] if splits is None else splits
+    drawn = random_splits(names, train_fraction=fractions[0], val_fraction=fractions[1], count=count, seed=seed)
+    return drawn, f"{count} random splits, {fractions[0]:.0%} train, {fractions[1]:.0%} validation"
+
+
+def _given_split(table: Embeddings, names: np.ndarray, split: Split, labels: str) -> dict[str, np.ndarray]:
+    """A split as rows of the embeddings; who is in it must have a label, and one that train has too."""
+    import numpy as np
+
+    from mvgrl.embeddings import align, splits_for
+    from mvgrl.evaluation.checks import is_known
+
+    parts = splits_for(table, split)
+    learned = names[parts["train"]]
+    for part, rows in parts.items():
+        odd = rows[~(is_known(names[rows]) & np.isin(names[rows], learned))]
+        if not len(odd):
+            continue
+        one, row = odd[0], align(table, split)[odd[0]]
+        who = f"the id {table.ids[one].item()!r} is in {part}"
+        if is_known(names[[one]])[0]:
+            problem = f"{who} and of class {names[one]}, of which nobody is in train; put some of each class there"
+        else:
+            problem = f"{who}, but {labels} has no label for it; add the label there, or take the id out of the split"
+        raise split.place.error(row, problem)
+    return parts
+
+
+def _linear(table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any) -> dict[str, np.ndarray]:
+    from mvgrl.evaluation import linear_scores
+
+    return linear_scores(table.vectors, names, parts, seed=seed, device=device)
+
+
+def _clustering(table: Embeddings, names: np.ndarray, runs: int, seed: int) -> dict[str, np.ndarray]:
+    from mvgrl.evaluation import clustering_scores
+
+    return clustering_scores(table.vectors, names, runs=runs, seed=seed)
+
+
+def _svm(table: Embeddings, names: np.ndarray, runs: int, folds: int, seed: int, device: Any) -> dict[str, np.ndarray]:
+    from mvgrl.evaluation import cross_validate
+    from mvgrl.evaluation.checks import is_known
+
+    known = is_known(names)  # the others are left out, as in the other protocols
+    found = cross_validate(table.vectors[known], names[known], folds=folds, runs=runs, seed=seed, device=device)
+    return {
+        "accuracy": found.nested_accuracy,
+        "macro_f1": found.nested_macro_f1,
+        "best_c_accuracy": found.best_c_accuracy,
+    }
+
+
+def _as_text(title: str, means: dict[str, dict[str, float]]) -> str:
+    """A line a score: two digits after the point for percent, four for shares of 1."""
+    lines = [title]
+    for name, score in means.items():
+        digits = 4 if name in ("nmi", "ari") else 2
+        titles = {"nmi": "NMI", "ari": "ARI", "macro_f1": "macro-F1", "best_c_accuracy": "best-C accuracy"}
+        title = titles.get(name, name.replace("_", " "))
+        lines.append(f"  {title:<20} {score['mean']:7.{digits}f} ± {score['std']:.{digits}f}")
+    return "\n".join(lines)

@@ -1,0 +1,128 @@
+"""``mvgrl info``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mvgrl.cli.console import Console
+from mvgrl.cli.options import Common, Source
+
+if TYPE_CHECKING:
+    from mvgrl.graphs.named import NamedGraph
+
+
+def run(
+    model_or_graph: str,
+    /,
+    *,
+    source: Source = Source(),  # noqa: B008 (frozen)
+    common: Common = Common(),  # noqa: B008
+) -> None:
+    """Say what a graph or a model is.
+
+    ```
+    mvgrl info edges.csv --nodes nodes.csv
+    mvgrl info cora-linqs
+    mvgrl info model
+    ```
+
+    Of a graph: sizes, components, degrees, features, labels, and what mvgrl embed would pick for it. Of a model: what
+    it was trained on, its settings, how the training went.
+
+    Parameters
+    ----------
+    model_or_graph
+        A model's folder, or a graph as in mvgrl embed.
+    """
+    console = Console(common)
+    if Path(model_or_graph, "config.json").exists():
+        values = _model(Path(model_or_graph))
+    else:
+        from mvgrl.cli.inputs import open_graph
+
+        values = _graph(open_graph(model_or_graph, source, console))
+    console.result(values, _as_text(values))
+
+
+def _model(folder: Path) -> dict[str, Any]:
+    from mvgrl.pretrained import load_model
+
+    trained, about = load_model(folder, device="cpu")
+    losses, settings = trained.history.losses, trained.model.settings
+    return {
+        "kind": "model",
+        "task": settings.task,
+        "dim": settings.hidden,
+        "features": trained.feature_encoder.width,
+        "parameters": sum(parameter.numel() for parameter in trained.model.parameters()),
+        "epochs": len(losses),
+        "first_loss": losses[0] if losses else None,
+        "lowest_loss": trained.history.best_loss if losses else None,
+        "about": about,
+        "settings": settings.to_dict(),
+    }
+
+
+def _graph(named: NamedGraph) -> dict[str, Any]:
+    import numpy as np
+    from scipy.sparse.csgraph import connected_components
+
+    from mvgrl.automatic import choose
+    from mvgrl.cli.inputs import notes_of
+    from mvgrl.errors import MVGRLError
+    from mvgrl.evaluation.checks import is_known
+
+    graph = named.graph
+    count, component = connected_components(graph.adjacency, directed=False)
+    degrees = graph.degrees
+    values: dict[str, Any] = {
+        "kind": "graph",
+        "nodes": graph.nodes,
+        "edges": graph.edges,
+        "graphs": graph.count,
+        "components": int(count),
+        "largest_component": int(np.bincount(component).max()),
+        "degree": {"min": int(degrees.min()), "mean": round(float(degrees.mean()), 2), "max": int(degrees.max())},
+        "isolated_nodes": int((degrees == 0).sum()),
+        "weighted": bool((graph.adjacency.data != 1).any()),
+        "features": 0 if graph.features is None else int(graph.features.shape[1]),
+        "ids": f"{named.node_ids[0]} … {named.node_ids[-1]}",
+    }
+    if named.labels is not None:
+        known = named.labels[is_known(named.labels)]
+        classes, counts = np.unique(known, return_counts=True)
+        values["labels_of"] = named.labels_of
+        values["unlabelled"] = len(named.labels) - len(known)
+        if len(classes) <= 50:
+            values["classes"] = {str(name): int(number) for name, number in zip(classes, counts, strict=True)}
+        else:
+            values["distinct_labels"] = len(classes)
+    if notes := notes_of(named):
+        values["notes"] = notes
+    try:
+        values["picks"] = list(choose(graph).reasons)
+    except MVGRLError as error:
+        values["picks"] = [str(error)]
+    return values
+
+
+def _as_text(values: dict[str, Any], indent: str = "") -> str:
+    lines = []
+    for key, value in values.items():
+        title = f"{indent}{key.replace('_', ' ')}"
+        if isinstance(value, dict):
+            lines += [title, _as_text(value, indent + "  ")]
+        elif isinstance(value, list):
+            lines += [title, *(f"{indent}  {_plain(item)}" for item in value)]
+        else:
+            lines.append(f"{title:<20} {_plain(value)}")
+    return "\n".join(lines)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(str(one) if key == "name" else f"{key}={one}" for key, one in value.items() if one is not None)
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}" if isinstance(value, float) else str(value)

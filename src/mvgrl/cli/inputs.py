@@ -1,0 +1,98 @@
+"""GRAPH: the name of a dataset, a file or a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mvgrl.errors import InputError, SettingsError, check_name
+
+if TYPE_CHECKING:
+    from mvgrl.cli.console import Console
+    from mvgrl.cli.options import Source
+    from mvgrl.graphs.datasets import Dataset
+    from mvgrl.graphs.named import NamedGraph
+
+
+def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
+    """The graph that the shell was told of."""
+    from mvgrl.graphs.read import read
+
+    with console.busy(f"reading {graph}"):
+        if not is_dataset(graph):
+            _check_path(graph)
+            return read(graph, nodes=source.nodes, id_column=source.id_column, label_column=source.label_column)
+    for flag, value in (
+        ("nodes", source.nodes),
+        ("id-column", source.id_column),
+        ("label-column", source.label_column),
+    ):
+        if value is not None:
+            raise SettingsError(f"{graph} is a named dataset and brings its own nodes; leave out --{flag} ({value})")
+    return open_dataset(graph, source.data_root, console).named()
+
+
+def open_dataset(name: str, data_root: Path | None, console: Console) -> Dataset:
+    """A named dataset, downloaded where it has to be, with a bar."""
+    from mvgrl.graphs.datasets import load
+
+    with _download_bar(console) as progress:
+        return load(name, data_root, progress=progress)
+
+
+def notes_of(named: NamedGraph) -> list[str]:
+    """What was done to a graph when it was read, and what its owner may not know of it."""
+    import numpy as np
+
+    notes = list(named.graph.notes)
+    if named.node_ids.dtype.kind == "U":
+        padded = np.flatnonzero(np.char.strip(named.node_ids) != named.node_ids)
+        if len(padded):
+            notes.append(f"ids are taken as they are written, with their spaces: {str(named.node_ids[padded[0]])!r}")
+    if not named.graph.edges:
+        notes.append("no edge joins two nodes, so that all a vector shows is its own features")
+    return notes
+
+
+def is_dataset(text: str) -> bool:
+    """Whether this is the name of a dataset; a folder of the same name is reached as ./NAME."""
+    from mvgrl.graphs.datasets import NAMES
+
+    return text.lower().replace("_", "-") in NAMES
+
+
+def _check_path(text: str) -> None:
+    """A bare word that is no file is more likely a misspelt dataset; a model is no graph."""
+    from mvgrl.graphs.datasets import NAMES
+
+    path = Path(text)
+    if Path(path, "model.safetensors").exists():
+        raise InputError(f"{text} is a model, not a graph; mvgrl apply {text} GRAPH -o FILE embeds a graph with it")
+    if not path.exists() and not path.suffix and len(path.parts) == 1:
+        try:
+            check_name("dataset", text, NAMES, InputError)
+        except InputError as error:
+            raise InputError(f"there is no file or folder {text}, and as a name: {error}") from None
+
+
+@contextmanager
+def _download_bar(console: Console) -> Iterator[Callable[[int, int | None, str], None]]:
+    from rich.console import Console as Rich
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    rich = Rich(file=sys.stderr)
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    bar = Progress(*columns, console=rich, transient=True, disable=console.quiet or not rich.is_terminal)
+    tasks: dict[str, object] = {}
+
+    def progress(done: int, total: int | None, what: str) -> None:
+        if what not in tasks:
+            console.note(f"downloading {what}")
+            tasks[what] = bar.add_task(what, total=total)
+        bar.update(tasks[what], completed=done, total=total)  # type: ignore[arg-type]
+
+    with bar:
+        yield progress

@@ -1,0 +1,64 @@
+"""``mvgrl train``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from mvgrl.cli.console import Console
+from mvgrl.cli.options import Chosen, Common, Device, Seed, Source, flag
+from mvgrl.errors import SettingsError
+
+
+def run(
+    graph: str,
+    /,
+    *,
+    output: Annotated[Path | None, flag("The model's folder.", alias="-o")] = None,
+    source: Source = Source(),  # noqa: B008 (frozen)
+    chosen: Chosen = Chosen(),  # noqa: B008
+    resume: Annotated[bool, flag("Go on with an interrupted run.")] = False,
+    print_config: Annotated[bool, flag("Write the settings that would be used, as TOML on stdout, and stop.")] = False,
+    seed: Seed = None,
+    device: Device = None,
+    common: Common = Common(),  # noqa: B008
+) -> None:
+    """Train on a graph and keep the model.
+
+    ```
+    mvgrl train edges.csv -o model
+    mvgrl train cora-linqs --print-config > run.toml
+    mvgrl train edges.csv --config run.toml --hidden 256 -o model
+    ```
+
+    The model is a folder: config.json, model.safetensors and a README.md that says what it was trained on. Interrupted,
+    by Ctrl-C or a kill, the run goes on with --resume.
+
+    Parameters
+    ----------
+    graph
+        A table of edges (.csv, .tsv, .parquet: source, target, optional weight and graph), .graphml, .gml, .npz, a
+        folder in TU or Planetoid format, or the name of a dataset.
+    """
+    console = Console(common)
+    if output is None and not print_config:
+        raise SettingsError("there is no folder to keep the model in; name one with -o")
+
+    from mvgrl.cli.configuration import write_config
+    from mvgrl.cli.running import check_unfinished, finish, in_words, prepare, trained
+    from mvgrl.pretrained import check_model_folder, save_model
+
+    if output is not None:
+        check_model_folder(output)
+        check_unfinished(output, resume=resume)
+    job = prepare(graph, source, chosen, seed, device, console)
+    if print_config or output is None:
+        text = write_config(job.settings, job.seed, job.asked_device)
+        console.result({"config": text}) if common.json else sys.stdout.write(text)
+        return
+    model = trained(job, output, resume=resume)
+    save_model(model, output, about=job.about(graph))
+    outcome = finish(job, output, model)
+    console.note(f"{in_words(outcome)}; the model is in {output}")
+    console.result(outcome)

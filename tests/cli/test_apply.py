@@ -1,0 +1,63 @@
+"""apply: the vectors of any graph that has the features the model knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from mvgrl.embeddings import read_embeddings
+
+
+def test_the_training_graph_gets_the_vectors_it_had(run, graph, small):
+    run(f"train {graph} -o model {small}")
+    run(f"embed {graph} -o trained.npy {small}")
+    outcome = run(f"apply model {graph} -o again.npy --device cpu")
+    assert outcome.out == ""
+    assert outcome.err.splitlines()[-1] == "wrote 12 vectors of 4 to again.npy"
+    trained, again = read_embeddings("trained.npy"), read_embeddings("again.npy")
+    assert np.array_equal(trained.vectors, again.vectors)
+    assert trained.ids.tolist() == again.ids.tolist()
+
+
+def test_a_changed_graph_gets_vectors_under_its_own_ids(run, graph, small):
+    run(f"train {graph} -o model {small}")
+    Path("more.csv").write_text(Path("edges.csv").read_text() + "n3,new\n")
+    Path("more_nodes.csv").write_text(Path("nodes.csv").read_text() + "new,1,0.5,\n")
+    result = run("apply model more.csv --nodes more_nodes.csv --label-column topic -o v.csv --json").json
+    assert list(result) == ["task", "nodes", "edges", "graphs", "dim", "seconds", "peak_memory_mb", "output"]
+    assert (result["task"], result["nodes"], result["edges"], result["dim"]) == ("node", 13, 14, 4)
+    found = read_embeddings("v.csv")
+    assert found.ids.tolist() == [*(f"n{i}" for i in range(12)), "new"]
+    assert len(np.unique(found.vectors, axis=0)) == 13
+
+
+def test_a_model_of_graphs_gives_a_vector_a_graph(run, many_graphs, small):
+    run(f"train {many_graphs} -o model {small}")
+    Path("two.csv").write_text("source,target,graph\n0,1,a\n1,2,a\n2,0,a\n0,1,b\n")
+    result = run("apply model two.csv -o v.csv --json").json
+    assert (result["task"], result["graphs"]) == ("graph", 2)
+    assert read_embeddings("v.csv").ids.tolist() == ["a", "b"]
+    run("apply model rings.csv -o rings.npy")
+    assert np.allclose(read_embeddings("v.csv").vectors[0], read_embeddings("rings.npy").vectors[0], atol=1e-6)
+
+
+def test_a_model_of_nodes_tells_the_graphs_of_many_apart(run, many_graphs, folder, small):
+    Path("ring.csv").write_text("source,target\n0,1\n1,2\n2,0\n2,3\n")
+    run(f"train ring.csv -o model {small}")
+    run(f"apply model {many_graphs} -o v.csv")
+    found = read_embeddings("v.csv")
+    assert found.ids[:3].tolist() == [0, 1, 2]
+    assert found.graph_ids[:4].tolist() == ["ring3", "ring3", "ring3", "ring4"]
+
+
+def test_features_that_the_model_was_not_trained_with_are_refused(refused, run, graph, small):
+    run(f"train {graph} -o model {small}")
+    refused("apply model edges.csv -o v.csv", "edges.csv", "no features", "trained with 2", "--nodes")
+    Path("wide.csv").write_text("id,x,y,z\n" + "".join(f"n{i},1,2,{i}\n" for i in range(12)))
+    refused("apply model edges.csv --nodes wide.csv -o v.csv", "3 features", "trained with 2", "same columns")
+
+
+def test_node_labels_that_the_model_was_trained_with_are_asked_for(refused, run, graph, small, data_root):
+    run(f"train mutag --data-root {data_root} -o model --hidden 4 --epochs 1")
+    refused("apply model edges.csv -o v.csv", "edges.csv", "no node labels")

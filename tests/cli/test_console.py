@@ -1,0 +1,40 @@
+"""Where a verb's words go."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+from mvgrl.cli.console import Console
+from mvgrl.cli.options import Common
+
+
+def test_what_a_library_warns_of_is_a_line_on_stderr_and_nothing_where_quiet(capsys):
+    Console(Common())
+    warnings.warn("three machines\nhave not converged", UserWarning, stacklevel=1)
+    assert capsys.readouterr() == ("", "warning: three machines have not converged\n")
+    Console(Common(quiet=True))
+    warnings.warn("four machines have not converged", UserWarning, stacklevel=1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_the_library_logs_is_shown_as_far_as_it_is_asked_for(capsys):
+    shown = []
+    for common in (Common(quiet=True), Common(), Common(verbose=1), Common(verbose=2), Common(verbose=9)):
+        Console(common)
+        for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+            logging.getLogger("mvgrl.somewhere").log(level, logging.getLevelName(level))
+        shown.append(capsys.readouterr().err.split())
+    everything = ["DEBUG", "INFO", "WARNING", "ERROR"]
+    assert shown == [everything[3:], everything[2:], everything[1:], everything, everything]
+
+
+def test_a_result_is_text_or_json_on_stdout_and_a_note_is_neither(capsys):
+    for common, out in ((Common(), "[red] 1 – 2 "), (Common(json=True), '{"a": "–"}')):
+        console = Console(common)
+        console.note("a note")
+        console.result({"a": "–"}, "[red] 1 – 2 " + "long " * 100)
+        seen = capsys.readouterr()
+        assert seen.out.startswith(out)
+        assert seen.out.count("\n") == 1
+        assert seen.err == "a note\n"

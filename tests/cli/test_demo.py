@@ -1,0 +1,56 @@
+"""demo: trained, scored beside the paper and two controls, and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mvgrl.cli.demo import PAPER
+from mvgrl.evaluation import linear_probe, propagated, untrained
+from mvgrl.graphs import load
+from mvgrl.pretrained import load_model
+
+pytest.importorskip("matplotlib")
+
+
+def test_scores_and_files_go_together(run, cora):
+    outcome = run(f"demo --data-root {cora} --epochs 2 --seed 1 --json --device cpu -o made")
+    result = outcome.json
+    assert {"accuracy", "paper", "untrained", "propagated", "seconds"} <= set(result)
+    assert (result["paper"], result["seed"], result["epochs"]) == (PAPER, 1, 2) == (86.8, 1, 2)
+    paths = {key: result[key] for key in ("model", "embeddings", "map")}
+    assert paths == {"model": "made/model", "embeddings": "made/embeddings.parquet", "map": "made/map.png"}
+    assert len({round(result[key], 1) for key in ("accuracy", "untrained", "propagated")}) == 3  # else mixed up unseen
+    assert sorted(str(path) for path in Path("made").iterdir()) == sorted(paths.values())
+    assert Path(paths["map"]).read_bytes().startswith(b"\x89PNG")
+    trained, about = load_model(paths["model"], device="cpu")
+    assert about["accuracy (linear probe, LINQS split)"] == f"{result['accuracy']:.1f} %"
+
+    line = f"evaluate {paths['embeddings']} --labels cora-linqs --data-root {cora} --seed 1 --device cpu --json -q"
+    assert run(line).json["accuracy"]["mean"] == pytest.approx(result["accuracy"])
+    dataset = load("cora-linqs", cora)
+    topics = [dataset.classes[number] for number in dataset.target]
+    for key, codes in (
+        ("untrained", untrained(dataset.graph, trained.model.settings, seed=1)),
+        ("propagated", propagated(dataset.graph, trained.model.settings)),
+    ):
+        score = linear_probe(codes, topics, dataset.splits["train"], dataset.splits["test"], seed=1)
+        assert result[key] == pytest.approx(100 * float(score)), key
+
+
+def test_a_person_sees_a_table(run, cora):
+    outcome = run(f"demo --data-root {cora} --epochs 0 --device cpu -q")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("Accuracy on the 1,000 test papers of Cora (LINQS split), one seed, in percent")
+    assert [line.rsplit(maxsplit=1)[0].strip() for line in lines[1:5]] == [
+        *("MVGRL, trained", "the paper", "untrained encoder", "propagated features")
+    ]
+    assert lines[2].split()[-1] == "86.8"
+    assert lines[-1] == "wrote mvgrl-demo/model, mvgrl-demo/embeddings.parquet, mvgrl-demo/map.png"
+
+
+def test_a_folder_with_something_else_is_left_alone(refused, folder):
+    Path("made/model").mkdir(parents=True)
+    Path("made/model/mine.txt").write_text("mine")
+    refused("demo -o made", "made/model", "not a model of mvgrl", "another name")

@@ -1,0 +1,242 @@
+"""evaluate: the scores of any table of embeddings, under the right labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mvgrl.embeddings import Embeddings, write_embeddings
+from mvgrl.evaluation import clustering_scores, cross_validate, linear_scores, random_splits
+from mvgrl.graphs import load
+
+
+@pytest.fixture
+def labelled(folder):
+    """Sixty noisy vectors of three classes in v.parquet, and their labels in another order in labels.csv."""
+    rng = np.random.default_rng(0)
+    classes = np.arange(60) % 3
+    vectors = (np.eye(3)[classes] + rng.normal(scale=0.6, size=(60, 3))).astype(np.float32)
+    names = np.array(["ape", "bee", "cat"])[classes]
+    write_embeddings("v.parquet", Embeddings(np.array([f"n{i}" for i in range(60)]), vectors))
+    write_rows("labels.csv", "id,label", [f"n{i},{names[i]}" for i in rng.permutation(60)])
+    return vectors, names
+
+
+def write_rows(path, header, rows):
+    Path(path).write_text("\n".join([header, *rows]) + "\n")
+
+
+def scores(values):
+    return {"mean": pytest.approx(np.mean(values)), "std": pytest.approx(np.std(values))}
+
+
+def test_random_splits_by_default_scored_under_each_ones_own_label(run, labelled):
+    vectors, names = labelled
+    expected = linear_scores(vectors, names, random_splits(names, count=20, seed=0))
+    result = run("evaluate v.parquet --labels labels.csv --json").json
+    assert list(result)[:4] == ["protocol", "splits", "accuracy", "macro_f1"]
+    assert (result["protocol"], result["splits"]) == ("linear", 20)
+    assert result["accuracy"] == scores(expected["accuracy"])
+    assert result["macro_f1"] == scores(expected["macro_f1"])
+    assert 50 < result["accuracy"]["mean"] < 100
+    assert result["accuracy"]["std"] > 0
+
+
+def test_fractions_number_and_seed_of_the_splits(run, labelled):
+    vectors, names = labelled
+    splits = random_splits(names, train_fraction=0.5, val_fraction=0, count=3, seed=4)
+    result = run(
+        "evaluate v.parquet --labels labels.csv --train-fraction .5 --val-fraction 0 --splits 3 --seed 4 --json"
+    ).json
+    assert result["splits"] == 3
+    assert result["accuracy"] == scores(linear_scores(vectors, names, splits, seed=4)["accuracy"])
+    assert "validation_accuracy" not in result
+
+
+def test_same_seed_same_scores_other_seed_others(run, labelled):
+    line = "evaluate v.parquet --labels labels.csv --splits 4 --json"
+    first, again, other = (run(f"{line} --seed {seed}").json for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_the_split_of_a_file(run, labelled):
+    vectors, names = labelled
+    part = np.array(["train", "val", "test", "test", "train"] * 12)
+    rows = [f"n{i},{part[i]}" for i in reversed(range(60))]
+    write_rows("split.csv", "id,split", rows)
+    expected = linear_scores(
+        vectors, names, [{name: np.flatnonzero(part == name) for name in ("train", "val", "test")}]
+    )
+    result = run("evaluate v.parquet --labels labels.csv --split split.csv --json").json
+    assert result["splits"] == 1
+    assert result["accuracy"] == {"mean": pytest.approx(expected["accuracy"][0]), "std": 0}
+    assert result["validation_accuracy"]["mean"] == pytest.approx(expected["validation_accuracy"][0])
+    shown = run("evaluate v.parquet --labels labels.csv --split split.csv").out
+    assert shown.startswith("linear: the split of split.csv\n")
+    assert f"{expected['accuracy'][0]:.2f} ± 0.00" in shown
+
+
+def test_the_split_of_a_dataset(run, cora):
+    rng = np.random.default_rng(0)
+    topics = np.arange(1500) % 7
+    vectors = (np.eye(7)[topics] + rng.normal(scale=0.5, size=(1500, 7))).astype(np.float32)
+    order = rng.permutation(1500)
+    write_embeddings("v.npy", Embeddings(order, vectors[order]))
+    parts = {"train": np.arange(140), "val": np.arange(200, 500), "test": np.arange(500, 1500)}
+    names = np.array(load("cora-linqs", cora).classes)[topics]
+    expected = linear_scores(vectors, names, [parts])
+    line = f"evaluate v.npy --labels cora-linqs --data-root {cora} -q"
+    result = run(f"{line} --json").json
+    assert result["splits"] == 1
+    # The rows are in another order, and so are the probe's sums: one paper in a thousand may change its side.
+    assert result["accuracy"]["mean"] == pytest.approx(expected["accuracy"][0], abs=0.1)
+    assert run(f"{line} --splits 2 --json").json["splits"] == 2  # asked for, random ones
+    assert run(line).out.startswith("linear: the split of cora-linqs\n")
+
+
+def test_clustering(run, labelled):
+    vectors, names = labelled
+    expected = clustering_scores(vectors, names, runs=3, seed=5)
+    result = run("evaluate v.parquet --labels labels.csv --protocol clustering --splits 3 --seed 5 --json").json
+    assert list(result) == ["protocol", "splits", "nmi", "ari"]
+    assert (result["protocol"], result["splits"]) == ("clustering", 3)
+    assert result["nmi"] == scores(expected["nmi"])
+    assert result["ari"] == scores(expected["ari"])
+    assert run("evaluate v.parquet --labels labels.csv --protocol clustering --json").json["splits"] == 10
+
+
+def test_a_support_vector_machine(run, labelled):
+    vectors, names = labelled
+    found = cross_validate(vectors, names, folds=4, runs=2, seed=5)
+    line = "evaluate v.parquet --labels labels.csv --protocol svm --folds 4 --splits 2 --seed 5"
+    result = run(f"{line} --json").json
+    assert list(result) == ["protocol", "splits", "accuracy", "macro_f1", "best_c_accuracy"]
+    assert (result["protocol"], result["splits"]) == ("svm", 2)
+    assert result["accuracy"] == scores(found.nested_accuracy)
+    assert result["macro_f1"] == scores(found.nested_macro_f1)
+    assert result["best_c_accuracy"] == scores(found.best_c_accuracy)
+    shown = run(line).out.splitlines()
+    assert shown[0] == "svm: 2 runs of nested 4-fold cross-validation"
+    assert shown[3].split()[:2] == ["best-C", "accuracy"]
+
+
+def test_a_support_vector_machine_on_the_graphs_of_a_dataset(run, data_root):
+    mutag = load("mutag", data_root)
+    vectors = np.random.default_rng(0).normal(size=(188, 3)) + mutag.target[:, None]
+    write_embeddings("v.npy", Embeddings(np.arange(188), vectors))
+    result = run(f"evaluate v.npy --labels mutag --data-root {data_root} --protocol svm --splits 1 --json").json
+    assert result["accuracy"] == scores(cross_validate(vectors, mutag.target).nested_accuracy)
+
+
+def test_too_many_folds_for_a_class(refused, labelled):
+    refused("evaluate v.parquet --labels labels.csv --protocol svm --folds 21", "20 members", "at most 20 folds")
+
+
+@pytest.mark.parametrize("protocol", ["clustering", "svm --folds 3"])
+def test_who_has_no_label_changes_no_score(run, labelled, protocol):
+    vectors, names = labelled
+    write_rows("some.csv", "id,label", [f"n{i},{names[i] if i < 40 else ''}" for i in range(50)])
+    write_embeddings("known.parquet", Embeddings(np.array([f"n{i}" for i in range(40)]), vectors[:40]))
+    some, known = (
+        run(f"evaluate {table}.parquet --labels some.csv --protocol {protocol} --splits 2 --json").json
+        for table in ("v", "known")
+    )
+    assert some == known
+
+
+def test_who_has_no_label_is_left_out(run, labelled):
+    vectors, names = labelled
+    write_rows("some.csv", "id,label", [f"n{i},{names[i] if i % 2 else ''}" for i in range(50)])
+    known = np.array([names[i] if i < 50 and i % 2 else "" for i in range(60)])
+    expected = linear_scores(vectors, known, random_splits(known, count=5))
+    assert run("evaluate v.parquet --labels some.csv --splits 5 --json").json["accuracy"] == scores(
+        expected["accuracy"]
+    )
+
+
+def test_embeddings_and_labels_of_other_makers(run, labelled):
+    vectors, names = labelled
+    columns = [f"{i},{','.join(map(str, vector))}" for i, vector in enumerate(vectors)]
+    write_rows("theirs.csv", "node,x,y,z", columns)
+    write_rows("kinds.tsv", "name\tage\tkind", [f"{i}\t{i % 9}\t{names[i]}" for i in range(60)])
+    theirs = run("evaluate theirs.csv --labels kinds.tsv --id-column name --label-column kind --splits 3 --json").json
+    assert theirs == run("evaluate v.parquet --labels labels.csv --splits 3 --json").json
+
+
+def test_a_person_sees_percent_and_shares(run, labelled):
+    outcome = run("evaluate v.parquet --labels labels.csv --splits 2")
+    lines = outcome.out.splitlines()
+    assert lines[0] == "linear: 2 random splits, 10% train, 10% validation"
+    assert [line.split()[0] for line in lines[1:]] == ["accuracy", "macro-F1", "validation"]
+    assert outcome.err == ""
+    shown = run("evaluate v.parquet --labels labels.csv --protocol clustering").out
+    assert shown.splitlines()[0] == "clustering: 10 runs of K-Means"
+    assert "NMI" in shown
+    assert "ARI" in shown
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("--protocol linaer", ["'linaer'", "'linear'", "'svm'"]),
+        ("--protocol clustering --train-fraction .2", ["--train-fraction", "clustering", "leave it out"]),
+        ("--protocol clustering --split labels.csv", ["--split", "clustering"]),
+        ("--folds 3", ["--folds", "linear"]),
+        ("--protocol svm --folds 1", ["--folds is 1", "at least 2"]),
+        ("--splits 0", ["--splits is 0", "at least 1"]),
+        ("--split labels.csv --splits 3", ["--splits", "--split file", "leave it out"]),
+        ("--split labels.csv --val-fraction .1", ["--val-fraction", "--split file"]),
+        ("--train-fraction .9 --val-fraction .1", ["0.9", "0.1", "leave nothing to test"]),
+        ("--train-fraction nan", ["nan", "between 0 and 1"]),
+        ("--device cuda:99", ["'cuda:99'", "'auto' or 'cpu'"]),
+        ("--seed -1", ["-1", "--seed"]),
+    ],
+)
+def test_options_without_sense_are_refused(refused, labelled, flags, words):
+    refused(f"evaluate v.parquet --labels labels.csv {flags}", *words)
+
+
+def test_a_split_that_asks_for_an_unknown_label_names_the_id_and_both_files(refused, labelled):
+    write_rows("some.csv", "id,label", ["n0,ape", "n1,bee", "n3,ape", "n4,bee", "n7,"])
+    write_rows("split.csv", "id,split", ["n0,train", "n1,train", "n3,test", "n9,test"])
+    line = refused(
+        "evaluate v.parquet --labels some.csv --split split.csv",
+        *("split.csv, line 5", "'n9'", "test", "some.csv has no label", "add the label", "take the id out"),
+    )
+    assert "node 9" not in line
+    write_rows("split.csv", "id,split", ["n7,train", "n1,train", "n3,test"])
+    refused("evaluate v.parquet --labels some.csv --split split.csv", "split.csv, line 2", "'n7'", "train", "some.csv")
+
+
+def test_a_split_that_asks_for_a_class_nobody_can_learn_names_the_id(refused, labelled):
+    write_rows("split.csv", "id,split", ["n0,train", "n1,train", "n3,test", "n2,val"])
+    refused(
+        "evaluate v.parquet --labels labels.csv --split split.csv",
+        *("split.csv, line 5", "'n2'", "val", "class cat", "nobody is in train"),
+    )
+
+
+def test_a_split_of_ids_that_are_not_embedded_names_them(refused, labelled, cora):
+    write_rows("split.csv", "id,split", ["n0,train", "n1,train", "n3,test", "n99,test"])
+    refused("evaluate v.parquet --labels labels.csv --split split.csv", "split.csv, line 5", "'n99'", "no embedding")
+    write_embeddings("few.npy", Embeddings(np.arange(700), np.ones((700, 2))))
+    refused(f"evaluate few.npy --labels cora-linqs --data-root {cora} -q", "cora-linqs", "700", "no embedding")
+
+
+def test_no_id_in_common_shows_one_of_each(refused, labelled, cora):
+    write_rows("others.csv", "id,label", ["x1,ape", "x2,bee"])
+    refused("evaluate v.parquet --labels others.csv", "others.csv", "'x1'", "'n0'", "another")
+    refused(f"evaluate v.parquet --labels cora-linqs --data-root {cora} -q", "cora-linqs", "0", "'n0'")
+
+
+def test_a_dataset_has_its_own_columns(refused, labelled, cora):
+    line = f"evaluate v.parquet --labels cora-linqs --data-root {cora} -q"
+    refused(f"{line} --label-column topic", "cora-linqs", "--label-column")
+    refused(f"{line} --id-column paper", "cora-linqs", "--id-column")
+
+
+def test_one_class_alone_cannot_be_told_apart(refused, labelled):
+    write_rows("same.csv", "id,label", [f"n{i},ape" for i in range(60)])
+    refused("evaluate v.parquet --labels same.csv", "only the class ape", "two classes")

@@ -1,0 +1,132 @@
+"""Help: at once, examples first, and every example is a command line that the shell takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from importlib import import_module
+from typing import get_type_hints
+
+import pytest
+from cyclopts import CycloptsError
+
+import mvgrl
+from mvgrl.cli import VERBS, make_app
+from mvgrl.cli.evaluate import PROTOCOLS
+from mvgrl.cli.options import Chosen
+from mvgrl.config import ENCODERS, NEGATIVES, TASKS, Settings
+from mvgrl.contrast import MODES
+from mvgrl.encoders import NORMS
+from mvgrl.graphs.features import KINDS, NORMALISATIONS
+from mvgrl.heads import DISCRIMINATORS
+from mvgrl.mutual_information import BOUNDS
+from mvgrl.readouts import READOUTS
+from mvgrl.reports.embedding_map import METHODS
+from mvgrl.sampling import SAMPLERS
+from mvgrl.views import VIEWS
+
+HEAVY = "torch sklearn scipy pyarrow numpy numba networkx matplotlib pandas torch_geometric"
+
+
+def examples(text):
+    return re.findall(r"^ *(mvgrl [^\n]*)$", text.split("```")[1], flags=re.MULTILINE)
+
+
+def parse(line):
+    """The verb that a line asks for; nothing is run."""
+    words = shlex.split(line.split(" > ")[0])
+    assert words[0] == "mvgrl"
+    command, _, _ = make_app().parse_args(words[1:], exit_on_error=False, print_error=False)
+    return command
+
+
+def test_help_imports_nothing_that_takes_its_time():
+    code = f"""
+import sys
+from mvgrl.cli import VERBS, main
+for words in ([], ["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)):
+    assert main(words) == 0, words
+    slow = set("{HEAVY}".split()) & set(sys.modules)
+    assert not slow, (words, slow)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"mvgrl {verb}" in done.stdout for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_examples_stand_before_the_flags_and_can_be_typed(verb, run):
+    shown = run(f"{verb} --help").out
+    command = import_module(f"mvgrl.cli.{verb}").run
+    lines = examples(command.__doc__)
+    assert len(lines) >= 2
+    for line in lines:
+        assert line.startswith(f"mvgrl {verb}")
+        assert parse(line) is command
+        assert 0 < shown.index(line) < shown.index("╭")  # the first panel of flags
+    assert len({line.split("-o")[0] for line in lines}) == len(lines)
+
+
+def test_the_examples_of_the_whole_can_be_typed(run):
+    lines = examples(make_app().help)
+    assert [parse(line).__module__ for line in lines] == ["mvgrl.cli.demo", "mvgrl.cli.embed", "mvgrl.cli.evaluate"]
+    assert all(line in run("--help").out for line in lines)
+
+
+def test_a_flag_that_is_not_there_would_be_noticed():
+    with pytest.raises(CycloptsError):
+        parse("mvgrl embed edges.csv -o vectors.parquet --epoch 40")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_takes_the_common_flags(verb, run):
+    shown = run(f"{verb} --help").out
+    assert all(flag in shown for flag in ("--json", "--quiet", "-q", "--verbose", "-v"))
+
+
+def test_the_version(run):
+    assert run("--version").out.strip() == mvgrl.__version__
+
+
+def test_there_is_a_flag_for_every_setting_and_no_other():
+    assert [f.name for f in fields(Chosen)] == ["config", *(f.name for f in fields(Settings))]
+
+
+def test_a_setting_without_a_flag_is_left_open():
+    assert Chosen().given() == {}
+
+
+def help_of(setting):
+    return get_type_hints(Chosen, include_extras=True)[setting].__metadata__[0].help
+
+
+def parameter_help(verb, name):
+    hints = get_type_hints(import_module(f"mvgrl.cli.{verb}").run, include_extras=True)
+    return hints[name].__metadata__[0].help
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "besides"),
+    [
+        (help_of("task"), TASKS, "a vector"),
+        (help_of("views"), VIEWS, "default t top_k"),
+        (help_of("sampler"), SAMPLERS, ""),
+        (help_of("negatives"), NEGATIVES, "for a graph task"),
+        (help_of("encoder"), ENCODERS, ""),
+        (help_of("readout"), READOUTS, ""),
+        (help_of("discriminator"), DISCRIMINATORS, ""),
+        (help_of("mode"), MODES, ""),
+        (help_of("bound"), BOUNDS, ""),
+        (help_of("features"), KINDS, ""),
+        (help_of("normalise"), NORMALISATIONS, "of given features"),
+        (help_of("norm"), NORMS, ""),
+        (parameter_help("evaluate", "protocol"), PROTOCOLS, ""),
+        (parameter_help("map", "method"), METHODS, "neighbours stay fast"),
+    ],
+)
+def test_help_names_every_choice_and_only_those(text, known, besides):
+    named = set(re.findall(r"[a-z][a-z0-9_]*(?:[-+][a-z0-9]+)*", text.lower()))
+    assert named - {"or", *besides.split()} == set(known)
