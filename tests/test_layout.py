@@ -34,6 +34,7 @@ ORDER = (
     "automatic",
     "evaluation",
     "embeddings",
+    "experiments",
     "reports",
     "cli",
     "__main__",

@@ -1,0 +1,1 @@
+"""The paper's tables as data, the recipes behind our numbers, and the ledger of runs."""

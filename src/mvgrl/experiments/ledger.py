@@ -1,0 +1,109 @@
+"""The ledger: one JSON line a run, appended whole, by any number of processes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mvgrl.errors import InputError
+from mvgrl.files import cannot_write
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One line: what was run, and what came of it."""
+
+    experiment: str  # the name given to reproduce
+    dataset: str
+    setting: str  # paper, released or best
+    variant: str  # trained, untrained, propagated, or the row of an ablation
+    seed: int
+    scores: dict[str, float]
+    epochs: int
+    seconds: float
+    device: str
+    recipe: str  # its hash
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str, str, str, int, str]:
+        """What makes two lines the same run."""
+        return self.experiment, self.dataset, self.setting, self.variant, self.seed, self.recipe
+
+
+class Ledger:
+    """A file of runs; lines that are cut off or foreign are passed over, and said so.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     ledger = Ledger(Path(folder, "runs.jsonl"))
+    ...     ledger.add([Run("node-clustering", "cora", "best", "trained", 0, {"nmi": 0.6}, 200, 1.5, "cpu", "abc")])
+    ...     [run.scores for run in ledger]
+    [{'nmi': 0.6}]
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def __iter__(self) -> Iterator[Run]:
+        """The runs, oldest first; of two of the same key only the first."""
+        seen = set()
+        for number, line in enumerate(self._lines(), start=1):
+            run = _parsed(line)
+            if run is None:
+                if line.strip():
+                    logger.warning("%s, line %d is not a run; passed over", self.path, number)
+            elif run.key not in seen:
+                seen.add(run.key)
+                yield run
+
+    def add(self, runs: Iterable[Run]) -> None:
+        """Append runs: in one write at the end of the file, which the system does not tear apart."""
+        lines = "".join(json.dumps(asdict(run), sort_keys=True) + "\n" for run in runs)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab+") as file:
+                _lock(file.fileno())
+                end = file.seek(0, os.SEEK_END)
+                if end:
+                    file.seek(end - 1)
+                    if file.read(1) != b"\n":  # a line that a crash cut off: the next must not be glued to it
+                        lines = "\n" + lines
+                file.write(lines.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
+    def _lines(self) -> list[str]:
+        try:
+            return self.path.read_text(encoding="utf-8", errors="replace").split("\n")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
+
+
+def _parsed(line: str) -> Run | None:
+    try:
+        values: Any = json.loads(line)
+        run = Run(**{name: values[name] for name in Run.__dataclass_fields__})
+    except (ValueError, KeyError, TypeError):
+        return None
+    return run if isinstance(run.scores, dict) and isinstance(run.seed, int) else None
+
+
+def _lock(descriptor: int) -> None:
+    """Wait until no other process is writing; the lock goes with the file."""
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system: appends are still whole there
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,0 +1,74 @@
+"""The ledger keeps every run once, whole, whoever writes and whatever crashes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mvgrl.errors import InputError
+from mvgrl.experiments.ledger import Ledger, Run
+
+RUN = Run("node-clustering", "cora", "best", "trained", 0, {"nmi": 0.5}, 10, 0.1, "cpu", "abc", {"torch": "2"})
+
+
+def test_what_is_added_comes_back_in_order(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "deep" / "runs.jsonl")
+    assert list(ledger) == []
+    runs = [replace(RUN, seed=seed) for seed in range(3)]
+    ledger.add(runs[:2])
+    ledger.add(runs[2:])
+    assert list(ledger) == runs
+    keys = {"experiment", "dataset", "setting", "variant", "seed", "scores", "epochs", "seconds", "device", "versions"}
+    assert keys | {"recipe"} == set(json.loads(ledger.path.read_text().splitlines()[0]))
+
+
+def test_the_same_run_counts_once_and_the_first_stands(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    ledger.add([RUN, replace(RUN, scores={"nmi": 0.9}), replace(RUN, recipe="other")])
+    assert [run.scores["nmi"] for run in ledger] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("cut", ['{"experiment": "node-clus', "null", "[1]", '{"seed": 1}', "\x00\x00"])
+def test_a_line_cut_off_or_foreign_is_passed_over_and_the_next_is_whole(
+    cut: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    ledger.add([RUN])
+    with ledger.path.open("a") as file:
+        file.write(cut)
+    ledger.add([replace(RUN, seed=1)])
+    logging.getLogger("mvgrl").propagate = True  # the shell, in a test before, may have switched it off
+    with caplog.at_level(logging.WARNING):
+        assert [run.seed for run in ledger] == [0, 1]
+    assert "line 2 is not a run" in caplog.text
+
+
+def test_two_processes_do_not_corrupt_it(tmp_path: Path) -> None:
+    code = """
+import sys
+from dataclasses import replace
+from mvgrl.experiments.ledger import Ledger, Run
+ledger = Ledger(sys.argv[1])
+for seed in range(200):
+    scores = {"nmi": 0.5, "text": "x" * 3000}
+    ledger.add([Run("node-clustering", sys.argv[2], "best", "trained", seed, scores, 1, 0.1, "cpu", "abc")])
+"""
+    path = tmp_path / "runs.jsonl"
+    writers = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in ("cora", "pubmed")]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    runs = list(Ledger(path))
+    assert len(path.read_text().splitlines()) == len(runs) == 400
+    for name in ("cora", "pubmed"):
+        assert [run.seed for run in runs if run.dataset == name] == list(range(200))
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        Ledger(tmp_path / "file" / "runs.jsonl").add([RUN])

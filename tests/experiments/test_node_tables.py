@@ -1,0 +1,76 @@
+"""The node tables: what is run, what is not run twice, and what is printed of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mvgrl import fit
+from mvgrl.evaluation import linear_probe, untrained
+from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.node_tables import reproduce, table
+from mvgrl.experiments.recipes import load_recipe
+from mvgrl.graphs import load
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> Path:
+    folder = tmp_path / "recipes" / "node"
+    folder.mkdir(parents=True)
+    text = '[best]\nviews = ["adjacency", "ppr:top_k=8"]\nhidden = 16\nepochs = 5\nweight_decay = 0.001\n'
+    (folder / "cora-linqs.toml").write_text(text)
+    return folder.parent
+
+
+def test_a_table_is_run_once_and_goes_on_where_it_was(recipes: Path, tmp_path: Path) -> None:
+    ledger, told = Ledger(tmp_path / "runs.jsonl"), []
+    options = dict(datasets=["cora-linqs"], device="cpu", recipes=recipes, tell=told.append)
+    first = reproduce("node-classification", ledger, runs=2, **options)
+    assert len(told) == 3
+    assert len(list(ledger)) == 2 * 3 * 2  # seeds × variants × tables
+    assert reproduce("node-classification", ledger, runs=2, **options) == first
+    clusters = reproduce("node-clustering", ledger, runs=2, **options)  # from the same runs
+    assert len(told) == 3
+    assert [row["metric"] for row in clusters] == ["nmi", "ari"]
+    assert all(0 < row["mean"] < 1 and row["paper"] == {"nmi": 0.629, "ari": 0.57}[row["metric"]] for row in clusters)
+    more = reproduce("node-classification", ledger, runs=3, **options)
+    assert told[3] == "cora-linqs, best, trained: seeds 2 to 2"
+    assert more[0]["runs"] == 3
+    assert table("node-classification", ledger, [load_recipe("cora-linqs", folder=recipes)], runs=2) == first
+
+
+def test_its_scores_are_those_of_the_runs_alone(recipes: Path, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    (row,) = reproduce("node-classification", ledger, datasets=["cora-linqs"], runs=2, device="cpu", recipes=recipes)
+    cora, recipe = load("cora-linqs"), load_recipe("cora-linqs", folder=recipes)
+
+    def accuracy(codes: np.ndarray, seed: int) -> float:
+        assert cora.splits is not None
+        parts = cora.splits["train"], cora.splits["test"]
+        return 100 * float(linear_probe(codes, cora.target, *parts, weight_decay=0.001, seed=seed))
+
+    settings = recipe.settings
+    alone = [accuracy(fit(cora.graph, settings, seed=seed, device="cpu").represent()[0], seed) for seed in (0, 1)]
+    assert row["mean"] == pytest.approx(np.mean(alone), abs=0.11)  # one test node of a thousand may tip over
+    assert row["std"] == pytest.approx(np.std(alone), abs=0.11)
+    control = [accuracy(untrained(cora.graph, settings, seed=seed, device="cpu"), seed) for seed in (0, 1)]
+    assert row["untrained"] == pytest.approx(np.mean(control), abs=0.11)
+    assert row["paper"] == 86.8
+    assert row["runs"] == 2
+    assert row["seconds"] > 0
+
+
+def test_another_recipe_is_another_run(recipes: Path, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    options = dict(datasets=["cora-linqs"], runs=1, device="cpu", recipes=recipes)
+    reproduce("node-classification", ledger, **options)
+    path = recipes / "node" / "cora-linqs.toml"
+    path.write_text(path.read_text().replace("epochs = 5", "epochs = 4"))
+    reproduce("node-classification", ledger, **options)
+    trained = [run for run in ledger if run.variant == "trained" and run.experiment == "node-classification"]
+    assert [run.epochs for run in trained] == [5, 4]
+    assert trained[0].recipe != trained[1].recipe
+    assert replace(trained[0], recipe="").dataset == "cora-linqs"
