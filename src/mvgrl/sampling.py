@@ -120,7 +120,7 @@ def corrupt_adjacency(graph: Graph, generator: torch.Generator) -> Graph:
     dealt = targets.copy()
     dealt[order] = targets[shuffled]
     rewired = Graph.from_edges(sources, dealt, upper.data, nodes=graph.nodes, offsets=graph.offsets)
-    return Graph(rewired.adjacency, graph.features, graph.node_labels, graph.offsets, graph.notes)
+    return Graph(rewired.adjacency, graph.features, graph.node_labels, graph.offsets, graph.notes, graph.feature_names)
 
 
 @dataclass(frozen=True, eq=False)

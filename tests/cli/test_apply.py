@@ -32,6 +32,20 @@ def test_a_changed_graph_gets_vectors_under_its_own_ids(run, graph, small):
     assert len(np.unique(found.vectors, axis=0)) == 13
 
 
+def test_columns_may_stand_in_another_order_but_not_bear_other_names(run, refused, graph, small):
+    run(f"train {graph} -o model {small}")
+    run(f"apply model {graph} -o v.npy")
+    head, *rows = [line.split(",") for line in Path("nodes.csv").read_text().splitlines()]
+    swapped = [[row[0], *reversed(row[1:3]), *row[3:]] for row in (head, *rows)]
+    Path("swapped.csv").write_text("".join(",".join(row) + "\n" for row in swapped))
+    run("apply model edges.csv --nodes swapped.csv --label-column topic -o swapped.npy")
+    assert np.array_equal(read_embeddings("v.npy").vectors, read_embeddings("swapped.npy").vectors)
+    renamed = Path("nodes.csv").read_text().replace(head[1], "other", 1)
+    Path("renamed.csv").write_text(renamed)
+    message = refused("apply model edges.csv --nodes renamed.csv --label-column topic -o w.npy")
+    assert f"the graph has no feature {head[1]!r}" in message
+
+
 def test_a_model_of_graphs_gives_a_vector_a_graph(run, many_graphs, small):
     run(f"train {many_graphs} -o model {small}")
     Path("two.csv").write_text("source,target,graph\n0,1,a\n1,2,a\n2,0,a\n0,1,b\n")

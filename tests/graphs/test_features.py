@@ -233,3 +233,38 @@ def test_graphs_that_lack_what_is_to_be_encoded_are_refused():
     numbers = FeatureEncoder().fit(Graph.from_edges([0], [1], node_labels=[1, 2]))
     with pytest.raises(InputError, match="both as numbers or both as text"):
         numbers.transform(Graph.from_edges([0], [1], node_labels=["1", "2"]))
+
+
+def named(table: np.ndarray, *names: str) -> Graph:
+    return Graph(Graph.from_edges([0], [1]).adjacency, table, feature_names=names)
+
+
+def test_columns_are_found_by_their_names() -> None:
+    table = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=np.float32)
+    encoder = FeatureEncoder(normalise="standard").fit(named(table, "a", "b", "c"))
+    expected = encoder.transform(named(table, "a", "b", "c")).dense()
+    loaded = FeatureEncoder.from_arrays(encoder.to_arrays(), **encoder.settings())
+    for form in (table[:, [2, 0, 1]], sp.csr_array(table[:, [2, 0, 1]])):
+        for one in (encoder, loaded):
+            assert torch.equal(one.transform(named(form, "c", "a", "b")).dense(), expected)
+    nameless = Graph(Graph.from_edges([0], [1]).adjacency, table)
+    assert torch.equal(encoder.transform(nameless).dense(), expected)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(("a", "b", "d"), "the graph has no feature 'c'"), (("a", "b", "c", "d"), "the model knows no feature 'd'")],
+)
+def test_columns_of_other_names_are_refused(names: tuple[str, ...], message: str) -> None:
+    encoder = FeatureEncoder().fit(named(np.ones((2, 3)), "a", "b", "c"))
+    with pytest.raises(InputError, match=f"{message}; give the columns that were trained with, a, b, c"):
+        encoder.transform(named(np.ones((2, len(names))), *names))
+
+
+def test_names_go_with_their_columns() -> None:
+    with pytest.raises(InputError, match="2 feature_names for 3 features"):
+        named(np.ones((2, 3)), "a", "b")
+    one, other = named(np.ones((2, 2)), "a", "b"), named(np.ones((2, 2)), "b", "a")
+    assert Graph.join([one, one]).select([1]).feature_names == ("a", "b")
+    with pytest.raises(InputError, match="different features, a, b and b, a"):
+        Graph.join([one, other])

@@ -86,5 +86,9 @@ def _check_features(graph: str, named: NamedGraph, trained: Trained) -> None:
             f"{graph} has {width or 'no'} features, but the model was trained with {encoder.width}; "
             "give the same columns in the same order (a table of edges has them in --nodes)"
         )
+    try:
+        encoder.columns_of(named.graph)
+    except InputError as error:
+        raise InputError(f"{graph}: {error}") from None
     if encoder.labels_ is not None and named.graph.node_labels is None:
         raise InputError(f"{graph} has no node labels, which the model was trained with; give a graph that has them")

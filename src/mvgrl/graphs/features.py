@@ -81,6 +81,7 @@ class FeatureEncoder:
     labels_: np.ndarray | None = None  # the vocabulary, sorted
     mean_: np.ndarray | None = None  # per column, with standard
     scale_: np.ndarray | None = None  # 1/deviation, 0 for a column that never changes
+    names_: tuple[str, ...] | None = None  # of given features, where they have names
 
     def __init__(self, kind: str = "auto", normalise: str = "row", degree_cap: int = 100) -> None:
         check_name("features", kind, KINDS)
@@ -91,7 +92,7 @@ class FeatureEncoder:
 
     def fit(self, graph: Graph) -> FeatureEncoder:
         """Learn the columns: the label vocabulary, the largest degree, means and deviations."""
-        self.labels_ = self.mean_ = self.scale_ = None
+        self.labels_ = self.mean_ = self.scale_ = self.names_ = None
         self.degrees_ = 0
         self.kind_ = _first_available(graph) if self.kind == "auto" else self.kind
         if self.kind_ in ("labels", "labels+degree"):
@@ -104,6 +105,8 @@ class FeatureEncoder:
             self.width = int(table.shape[1])
             if self.normalise == "standard":
                 self.mean_, self.scale_ = _mean_and_scale(table)
+        if self.kind_ == "given":
+            self.names_ = graph.feature_names
         return self
 
     def transform(self, graph: Graph, dtype: torch.dtype = torch.float32) -> Matrix:
@@ -146,6 +149,8 @@ class FeatureEncoder:
             arrays |= {"label_text": _to_bytes(self.labels_.tolist())} if text else {"labels": self.labels_}
         if self.mean_ is not None and self.scale_ is not None:
             arrays |= {"mean": self.mean_, "scale": self.scale_}
+        if self.names_ is not None:
+            arrays |= {"names": _to_bytes(list(self.names_))}
         return arrays
 
     @classmethod
@@ -157,6 +162,7 @@ class FeatureEncoder:
         text = arrays.get("label_text")
         encoder.labels_ = arrays.get("labels") if text is None else np.array(_from_bytes(text))
         encoder.mean_, encoder.scale_ = arrays.get("mean"), arrays.get("scale")
+        encoder.names_ = tuple(_from_bytes(arrays["names"])) if "names" in arrays else None
         return encoder
 
     def _check_fitted(self) -> None:
@@ -174,12 +180,26 @@ class FeatureEncoder:
             return graph.degrees[:, None].astype(np.float64)
         if graph.features is None:
             raise InputError("the graph has no features; give some, or encode its degrees (kind='degree-one-hot')")
-        table = _in_single_precision(graph.features)
+        table = _in_single_precision(graph.features[:, self.columns_of(graph)])
         sparse = sp.issparse(table)
         filled = (table.nnz if sparse else np.count_nonzero(table)) / (table.shape[0] * table.shape[1])
         if filled < _SPARSE_BELOW:
             return table if sparse else sp.csr_array(table)
         return table.toarray() if sparse else table
+
+    def columns_of(self, graph: Graph) -> Any:
+        """Which of a graph's columns are the fitted ones, in their order; columns of other names are refused."""
+        known, names = self.names_, graph.feature_names
+        if known is None or names is None or names == known:
+            return slice(None)
+        lacking = [name for name in known if name not in names] or [name for name in names if name not in known]
+        if lacking:
+            where = "graph has no" if lacking[0] in known else "model knows no"
+            raise InputError(
+                f"the {where} feature {lacking[0]!r}; give the columns that were trained with, "
+                f"{', '.join(known[:10])}{', …' if len(known) > 10 else ''}"
+            )
+        return [names.index(name) for name in known]
 
     def _one_hots(self, graph: Graph) -> sp.csr_array:
         """Label one-hot, degree one-hot, or both side by side."""

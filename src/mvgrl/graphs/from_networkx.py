@@ -45,13 +45,13 @@ def from_networkx(
     weighted = any(any(weight is not None for weight in some) for some in weights)
     strengths = [1.0 if weight is None else weight for weight in chain.from_iterable(weights)] if weighted else None
     records = [record for graph in graphs for _, record in graph.nodes(data=True)]
-    features, left_out = _features(records, "label" if label is None else label)
+    features, names, left_out = _features(records, "label" if label is None else label)
     labels = _labels(graphs, records, label)
     made = Graph.from_edges(sources, targets, strengths, nodes=int(offsets[-1]), features=features, offsets=offsets)
     notes = (f"node attributes left out (not a number on every node): {', '.join(left_out)}",) if left_out else ()
     ids = _one_kind(node_ids, whole_numbers)
     graph_ids = _graph_ids(graphs) if named or len(graphs) > 1 else None
-    return NamedGraph(replace(made, notes=made.notes + notes) if notes else made, ids, graph_ids, labels)
+    return NamedGraph(replace(made, notes=made.notes + notes, feature_names=names), ids, graph_ids, labels)
 
 
 def _ids(names: list[Any]) -> np.ndarray:
@@ -99,10 +99,10 @@ def _weights(graph: Any) -> list[Any]:
     return weights
 
 
-def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | None, list[str]]:
-    """The feature columns of all nodes, and the names of attributes that make none."""
+def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | None, tuple[str, ...] | None, list[str]]:
+    """The feature columns of all nodes, their names, and the names of attributes that make none."""
     names = sorted({name for record in records for name in record if name != label}, key=_in_order)
-    columns, left_out = [], []
+    columns, made, left_out = [], [], []
     for name in names:
         values = [record.get(name) for record in records]
         if all(_is_number(value) for value in values):
@@ -118,7 +118,11 @@ def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | N
                 f"attribute {name!r} of node {bad[0][0]} is {column[tuple(bad[0])]}; fill or drop it first"
             )
         columns.append(column)
-    return (np.concatenate(columns, axis=1) if columns else None), left_out
+        single = _is_number(values[0])
+        made += [str(name)] if single else [f"{name}[{i}]" for i in range(column.shape[1])]
+    if not columns:
+        return None, None, left_out
+    return np.concatenate(columns, axis=1), tuple(made), left_out
 
 
 def _in_order(name: Any) -> tuple[list[Any], str]:

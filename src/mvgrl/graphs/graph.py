@@ -36,6 +36,7 @@ class Graph:
     node_labels: np.ndarray | None = None  # n categories that describe the nodes; not what is to be predicted
     offsets: np.ndarray = field(default=None)  # type: ignore[arg-type]  # graph i has nodes offsets[i]:offsets[i+1]
     notes: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] | None = None  # d of them, where the columns have names
 
     def __post_init__(self) -> None:
         adjacency = checks.checked_adjacency(self.adjacency)
@@ -46,6 +47,9 @@ class Graph:
         checked = {"adjacency": adjacency, "offsets": checks.checked_offsets(offsets, adjacency)}
         if self.features is not None:
             checked["features"] = checks.checked_features(self.features, nodes)
+            width = checked["features"].shape[1]
+            if self.feature_names is not None and len(self.feature_names) != width:
+                raise InputError(f"{len(self.feature_names)} feature_names for {width} features; give one a column")
         if self.node_labels is not None:
             checked["node_labels"] = checks.checked_labels(self.node_labels, nodes)
         for name, value in checked.items():
@@ -177,6 +181,7 @@ class Graph:
             _stacked([graph.node_labels for graph in graphs], "node_labels"),
             np.concatenate([[0], np.cumsum(sizes)]),
             tuple(dict.fromkeys(note for graph in graphs for note in graph.notes)),
+            _shared([graph.feature_names for graph in graphs]),
         )
 
     def select(self, graphs: Sequence[int] | np.ndarray) -> Graph:
@@ -203,7 +208,19 @@ class Graph:
             None if self.node_labels is None else self.node_labels[nodes],
             offsets,
             self.notes,
+            self.feature_names,
         )
+
+
+def _shared(names: list[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    """The names all graphs have for their features; None where any has none, as PyG's."""
+    known = set(names)
+    if None in known:
+        return None
+    if len(known) > 1:
+        one, other = (", ".join(some or ()) for some in sorted(known, key=names.index)[:2])
+        raise InputError(f"graphs have different features, {one} and {other}; give all the same columns in one order")
+    return names[0]
 
 
 def _clean(

@@ -65,6 +65,7 @@ class _Numbered:
     graphs: np.ndarray | None  # the number of each node's graph
     graph_ids: np.ndarray | None
     features: np.ndarray | None = None
+    feature_names: tuple[str, ...] | None = None
     labels: np.ndarray | None = None
 
 
@@ -87,7 +88,7 @@ def _assembled(parts: _Numbered, weights: np.ndarray | None, notes: tuple[str, .
     graph = Graph.from_edges(
         parts.sources, parts.targets, weights, nodes=len(parts.ids), features=parts.features, offsets=offsets
     )
-    graph = replace(graph, notes=graph.notes + notes) if notes else graph
+    graph = replace(graph, notes=graph.notes + notes, feature_names=parts.feature_names)
     return NamedGraph(graph, parts.ids, parts.graph_ids, parts.labels)
 
 
@@ -146,9 +147,9 @@ def _by_table(
             )
             way_out = "drop the edge, or the column 'graph' to have one graph"
             raise place.error(row, f"{one} but {other}; graphs of a set must not be connected: {way_out}")
-    features = _features(nodes, (id_name, label_name, "graph"), node_place)
+    features, names_of_features = _features(nodes, (id_name, label_name, "graph"), node_place)
     target = None if label_name is None else labels(nodes[label_name])
-    return _Numbered(sources, targets, to_numpy(ids), node_graphs, graph_ids, features, target)
+    return _Numbered(sources, targets, to_numpy(ids), node_graphs, graph_ids, features, names_of_features, target)
 
 
 def _weights(edges: Any, place: Place) -> np.ndarray | None:
@@ -165,7 +166,10 @@ def _weights(edges: Any, place: Place) -> np.ndarray | None:
     return weights
 
 
-def _features(nodes: Any, apart: Collection[str | None], place: Place) -> np.ndarray | None:
+def _features(
+    nodes: Any, apart: Collection[str | None], place: Place
+) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
+    """The columns that are features, and their names; a column of lists is many, name[0], name[1], …"""
     names = [name for name in nodes.column_names if name not in apart]
     if "" in names:
         raise InputError(f"{place.name} has a column without a name; name or drop it (pandas: to_csv(index=False))")
@@ -176,7 +180,13 @@ def _features(nodes: Any, apart: Collection[str | None], place: Place) -> np.nda
         if len(rows):
             problem = f"{name!r} holds a number past 3.4e38, more than single precision does"
             raise place.error(rows[0], f"{problem}; scale the column down")
-    return np.column_stack(columns) if columns else None
+    if not columns:
+        return None, None
+    named = [
+        [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(values.shape[1])]
+        for name, values in zip(names, columns, strict=True)
+    ]
+    return np.column_stack(columns), tuple(name for some in named for name in some)
 
 
 def _graph_columns(edges: Any, nodes: Any, place: Place, node_place: Place) -> tuple[Any, Any, Any]:
