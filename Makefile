@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit bench clean
+.PHONY: demo test lint unit bench tables clean
 
 demo: $(VENV)/.ready
 	$(BIN)/mvgrl demo
@@ -21,6 +21,11 @@ unit: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/python benchmarks/views.py
+	$(BIN)/python benchmarks/batches.py
+	$(BIN)/python benchmarks/svm.py
+
+tables: $(VENV)/.ready
+	$(BIN)/python -m mvgrl.reports.tables results/runs.jsonl docs/reproducibility.md
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

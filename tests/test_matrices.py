@@ -85,3 +85,24 @@ def test_rows_and_their_squares() -> None:
     for matrix in both_kinds(array):
         assert torch.equal(matrix.rows(nodes).dense(), torch.from_numpy(array[nodes]))
         torch.testing.assert_close(matrix.row_squares(), torch.from_numpy((array**2).sum(1)))
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_diagonal_blocks_are_the_blocks(symmetric: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    sizes = [3, 1, 5, 2]
+    blocks = [torch.rand(n, n, generator=generator) * (torch.rand(n, n, generator=generator) < 0.6) for n in sizes]
+    blocks = [block + block.mT if symmetric else block for block in blocks]
+    whole = SparseMatrix.from_scipy(sp.csr_array(torch.block_diag(*blocks).numpy()), symmetric=symmetric)
+    starts = torch.tensor([0, 3, 4, 9])
+    for chosen in ([2, 0], [1], [3, 1, 2, 0], [2, 2]):
+        part = whole.diagonal_blocks(starts[chosen], torch.tensor(sizes)[chosen])
+        copied = part.copied()
+        expected = torch.block_diag(*(blocks[i] for i in chosen))
+        right = torch.rand(len(expected), 3, generator=generator)
+        torch.testing.assert_close(part @ right, expected @ right)
+        torch.testing.assert_close(part.T @ right, expected.mT @ right)
+        assert torch.equal(part @ right, copied @ right)
+        assert torch.equal(part.dense(), expected)
+        torch.testing.assert_close(part.row_squares(), expected.square().sum(1))
+        torch.testing.assert_close(part.to("cpu") @ right, expected @ right)

@@ -22,23 +22,39 @@ _MOST_THREADS = numba.get_num_threads()  # before anyone has asked for fewer
 _LARGEST_TABLE = 2**27  # entries of the look-up table from nodes to positions in a sample, a gibibyte
 
 
+@numba.njit(cache=True, fastmath={"contract"}, inline="always")
+def _add_up(row: Any, start: int, stop: int, moved: int, indices: Any, values: Any, right: Any) -> None:
+    """Sum the rows of ``right`` that entries start to stop name, each ``moved`` by so much, into ``row``."""
+    width = right.shape[1]
+    row[:] = 0
+    fours = stop - (stop - start) % 4
+    for e in range(start, fours, 4):  # four entries at a time: a quarter of the passes over the row being summed
+        a, b = right[indices[e] + moved], right[indices[e + 1] + moved]
+        c, d = right[indices[e + 2] + moved], right[indices[e + 3] + moved]
+        va, vb, vc, vd = values[e], values[e + 1], values[e + 2], values[e + 3]
+        for k in range(width):
+            row[k] += va * a[k] + vb * b[k] + vc * c[k] + vd * d[k]
+    for e in range(fours, stop):
+        a, va = right[indices[e] + moved], values[e]
+        for k in range(width):
+            row[k] += va * a[k]
+
+
 @numba.njit(parallel=True, cache=True, fastmath={"contract"})
 def _multiply_csr(indptr: Any, indices: Any, values: Any, right: Any, out: Any) -> None:
-    width = right.shape[1]
     for i in numba.prange(indptr.shape[0] - 1):
-        row = out[i]
-        row[:] = 0
-        start, stop = indptr[i], indptr[i + 1]
-        fours = stop - (stop - start) % 4
-        for e in range(start, fours, 4):  # four entries at a time: a quarter of the passes over the row being summed
-            a, b, c, d = right[indices[e]], right[indices[e + 1]], right[indices[e + 2]], right[indices[e + 3]]
-            va, vb, vc, vd = values[e], values[e + 1], values[e + 2], values[e + 3]
-            for k in range(width):
-                row[k] += va * a[k] + vb * b[k] + vc * c[k] + vd * d[k]
-        for e in range(fours, stop):
-            a, va = right[indices[e]], values[e]
-            for k in range(width):
-                row[k] += va * a[k]
+        _add_up(out[i], indptr[i], indptr[i + 1], 0, indices, values, right)
+
+
+@numba.njit(parallel=True, cache=True, fastmath={"contract"})
+def _multiply_blocks(
+    indptr: Any, indices: Any, values: Any, starts: Any, places: Any, block_of_row: Any, right: Any, out: Any
+) -> None:
+    for i in numba.prange(out.shape[0]):
+        block = block_of_row[i]
+        moved = places[block] - starts[block]
+        row = i - moved
+        _add_up(out[i], indptr[row], indptr[row + 1], moved, indices, values, right)
 
 
 def use_torch_threads() -> None:
@@ -98,6 +114,10 @@ class Matrix:
         ``nodes`` holds the samples one after the other, ``sizes`` how many nodes each has; the nodes of one sample
         are distinct. ``disjoint`` says that no node is in two samples.
         """
+        raise NotImplementedError
+
+    def diagonal_blocks(self, starts: Tensor, sizes: Tensor) -> Matrix:
+        """Of a block-diagonal matrix, the square blocks that start and end there, one after the other."""
         raise NotImplementedError
 
     def row_squares(self) -> Tensor:
@@ -222,10 +242,31 @@ class SparseMatrix(Matrix):
     def rows(self, nodes: Tensor) -> SparseMatrix:
         starts = self.indptr[nodes].long()
         counts = self.indptr[nodes + 1].long() - starts
-        indptr = _offsets(counts, self.indptr.dtype)
-        entries = torch.arange(int(indptr[-1]), device=nodes.device)
-        entries += torch.repeat_interleave(starts - indptr[:-1].long(), counts)
-        return SparseMatrix(indptr, self.indices[entries], self.values[entries], self.shape[1])
+        entries, _ = _ranges(starts, counts)
+        return SparseMatrix(
+            _offsets(counts, self.indptr.dtype), self.indices[entries], self.values[entries], self.shape[1]
+        )
+
+    def diagonal_blocks(self, starts: Tensor, sizes: Tensor) -> Matrix:
+        if starts.device.type == "cpu":
+            return DiagonalBlocks(self, starts, sizes)
+        blocks = self._diagonal_blocks(starts, sizes)
+        if self.symmetric:
+            blocks.symmetric, blocks._transpose = True, blocks
+        else:
+            blocks._pair_with(self.T._diagonal_blocks(starts, sizes))
+        return blocks
+
+    def _diagonal_blocks(self, starts: Tensor, sizes: Tensor) -> SparseMatrix:
+        """A block's entries stand together, so that they are copied as they are and only their columns moved."""
+        first = self.indptr[starts].long()
+        counts = self.indptr[starts + sizes].long() - first
+        entries, total = _ranges(first, counts)
+        rows, _ = _ranges(starts, sizes)
+        indptr = _offsets(self.indptr[rows + 1] - self.indptr[rows], self.indptr.dtype)
+        moved = torch.repeat_interleave(sizes.cumsum(0) - sizes - starts, counts, output_size=total)
+        columns = (self.indices[entries] + moved).to(self.indices.dtype)
+        return SparseMatrix(indptr, columns, self.values[entries], len(rows))
 
     def select(self, nodes: Tensor, sizes: Sequence[int], *, disjoint: bool = False) -> SparseMatrix:
         lengths = torch.tensor(sizes, device=nodes.device)
@@ -275,6 +316,55 @@ class SparseMatrix(Matrix):
     def _row_of_entry(self) -> Tensor:
         counts = (self.indptr[1:] - self.indptr[:-1]).long()
         return torch.repeat_interleave(torch.arange(self.shape[0], device=self.indptr.device), counts)
+
+
+class DiagonalBlocks(Matrix):
+    """Some square blocks of a block-diagonal CSR matrix on the CPU, multiplied where they are: nothing is copied.
+
+    >>> whole = SparseMatrix.from_scipy(sp.diags_array([1.0, 2.0, 3.0]))
+    >>> blocks = whole.diagonal_blocks(torch.tensor([2, 0]), torch.tensor([1, 1]))
+    >>> (blocks @ torch.ones(2, 1)).flatten()
+    tensor([3., 1.])
+    """
+
+    def __init__(self, whole: SparseMatrix, starts: Tensor, sizes: Tensor) -> None:
+        self.whole, self.starts, self.sizes = whole, starts, sizes
+        self.places = sizes.cumsum(0) - sizes  # where each block stands here
+        self.shape = (int(sizes.sum()),) * 2
+
+    @property
+    def T(self) -> DiagonalBlocks:
+        return self if self.whole.symmetric else DiagonalBlocks(self.whole.T, self.starts, self.sizes)
+
+    def multiply(self, right: Tensor) -> Tensor:
+        whole, right = self.whole, right.contiguous()
+        out = right.new_empty(self.shape[0], right.shape[1])
+        block_of_row = torch.repeat_interleave(self.sizes, output_size=self.shape[0])
+        arrays = (whole.indptr, whole.indices, whole.values.to(right.dtype), self.starts, self.places, block_of_row)
+        use_torch_threads()
+        _multiply_blocks(*(array.numpy() for array in (*arrays, right.detach(), out)))
+        return out
+
+    def copied(self) -> SparseMatrix:
+        """The blocks as a matrix of their own."""
+        return self.whole._diagonal_blocks(self.starts, self.sizes)
+
+    def row_squares(self) -> Tensor:
+        return self.copied().row_squares()
+
+    def to(self, device: torch.device | str) -> SparseMatrix:
+        return self.copied().to(device)
+
+    def dense(self) -> Tensor:
+        return self.copied().dense()
+
+
+def _ranges(starts: Tensor, counts: Tensor) -> tuple[Tensor, int]:
+    """start, start + 1, … of each range, one range after the other; and how many there are in all."""
+    ends = counts.cumsum(0)
+    total = int(ends[-1])
+    shift = torch.repeat_interleave(starts - ends + counts, counts, output_size=total)
+    return torch.arange(total, device=starts.device) + shift, total
 
 
 def _offsets(counts: Tensor, dtype: torch.dtype) -> Tensor:

@@ -203,23 +203,32 @@ class GraphBatches:
         if len(chunks) > 1 and len(chunks[-1]) == 1:
             chunks[-2:] = [torch.cat(chunks[-2:])]
         for graphs in chunks:
-            yield self._batch([self._nodes(int(graph), generator) for graph in graphs])
+            yield self._of_graphs(graphs) if self.sampler is None else self._sampled(graphs, self.sampler, generator)
 
     def whole(self) -> Iterator[Batch]:
         """All graphs in order, all their nodes, for inference."""
         for graphs in torch.arange(len(self.offsets) - 1).split(self.batch_size):
-            yield self._batch([self._nodes(int(graph), None) for graph in graphs])
+            yield self._of_graphs(graphs)
 
-    def _nodes(self, graph: int, generator: torch.Generator | None) -> Tensor:
-        start, stop = int(self.offsets[graph]), int(self.offsets[graph + 1])
-        nodes = torch.arange(start, stop)
-        if self.sampler is None or generator is None or self.adjacency is None or stop - start <= self.sample_size:
-            return nodes
-        alone = self.adjacency.select(nodes, (stop - start,))
-        return nodes[self.sampler(alone, self.sample_size, generator)]
+    def _of_graphs(self, graphs: Tensor) -> Batch:
+        """Whole graphs: their rows and blocks stand together already, and are copied."""
+        starts, sizes = self.offsets[graphs], self.offsets[graphs + 1] - self.offsets[graphs]
+        nodes = torch.repeat_interleave(starts - sizes.cumsum(0) + sizes, sizes) + torch.arange(int(sizes.sum()))
+        places = starts.to(self.device), sizes.to(self.device)
+        views = tuple(view.diagonal_blocks(*places) for view in self.views)
+        return Batch(self.features.rows(nodes.to(self.device)), views, tuple(sizes.tolist()), device=self.device)
 
-    def _batch(self, parts: list[Tensor]) -> Batch:
+    def _sampled(self, graphs: Tensor, sampler: Sampler, generator: torch.Generator) -> Batch:
+        parts = [self._sample(int(graph), sampler, generator) for graph in graphs]
         sizes = tuple(len(part) for part in parts)
         nodes = torch.cat(parts).to(self.device)
         views = tuple(view.select(nodes, sizes, disjoint=True) for view in self.views)
         return Batch(self.features.rows(nodes), views, sizes, device=self.device)
+
+    def _sample(self, graph: int, sampler: Sampler, generator: torch.Generator) -> Tensor:
+        start, stop = int(self.offsets[graph]), int(self.offsets[graph + 1])
+        nodes = torch.arange(start, stop)
+        if self.adjacency is None or stop - start <= self.sample_size:
+            return nodes
+        alone = self.adjacency.select(nodes, (stop - start,))
+        return nodes[sampler(alone, self.sample_size, generator)]

@@ -10,6 +10,7 @@ from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.reports.tables import filled
 
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = "# Before\n<!-- table node-clustering best -->\nold\n<!-- end -->\nafter | old\n"
 
 
@@ -43,3 +44,9 @@ def test_a_marked_table_is_written_from_the_ledger(tmp_path: Path) -> None:
 def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="node-clustering ours"):
         filled(PAGE.replace("best", "ours"), Ledger(tmp_path / "runs.jsonl"))
+
+
+def test_the_docs_hold_what_the_ledger_holds() -> None:
+    page = (ROOT / "docs" / "reproducibility.md").read_text(encoding="utf-8")
+    assert page.count("<!-- table ") == 2
+    assert filled(page, Ledger(ROOT / "results" / "runs.jsonl")) == page
