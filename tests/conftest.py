@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import numba
@@ -29,3 +30,20 @@ def data_root() -> Path:
         if folder is not None and folder.is_dir():
             return folder
     pytest.skip("no benchmark files: set MVGRL_DATA to a folder with planetoid/, tu/ and linqs-cora/")
+
+
+@pytest.fixture
+def files_up_to():
+    """To let no file grow past so many bytes, as on a full disk."""
+    resource = pytest.importorskip("resource", reason="no limits on the size of files here")
+
+    @contextmanager
+    def limited(size: int):
+        old = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, old)
+
+    return limited

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -40,23 +39,6 @@ def any_floats(rows: int, columns: int, seed: int = 0) -> np.ndarray:
     limits = np.finfo(np.float32)
     values.flat[:5] = limits.max, limits.min, limits.tiny, limits.smallest_subnormal, 0.1
     return values
-
-
-@pytest.fixture
-def files_up_to():
-    """To let no file grow past so many bytes, as on a full disk."""
-    resource = pytest.importorskip("resource", reason="no limits on the size of files here")
-
-    @contextmanager
-    def limited(size: int):
-        old = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, old)
-
-    return limited
 
 
 def refusal(call, *words, **more):

@@ -4,29 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import contextmanager
 
 import pytest
 
 from mvgrl.errors import InputError, MachineError
 from mvgrl.files import cannot_write, check_writable, written_whole
-
-
-@pytest.fixture
-def files_up_to():
-    """To let no file grow past so many bytes, as on a full disk."""
-    resource = pytest.importorskip("resource", reason="no limits on the size of files here")
-
-    @contextmanager
-    def limited(size: int):
-        old = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, old)
-
-    return limited
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):

@@ -103,6 +103,7 @@ def test_diagonal_blocks_are_the_blocks(symmetric: bool) -> None:
         torch.testing.assert_close(part @ right, expected @ right)
         torch.testing.assert_close(part.T @ right, expected.mT @ right)
         assert torch.equal(part @ right, copied @ right)
+        assert torch.equal(part.T @ right, copied.T @ right)
         assert torch.equal(part.dense(), expected)
         torch.testing.assert_close(part.row_squares(), expected.square().sum(1))
         torch.testing.assert_close(part.to("cpu") @ right, expected @ right)

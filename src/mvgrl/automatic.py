@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from mvgrl.config import Settings
 from mvgrl.errors import InputError
@@ -48,14 +49,14 @@ def choose(
     'task node (one graph)'
     """
     values = dict(given or {})
-    memory = machine_memory() if memory is None else memory
+    memory = machine_memory(device) if memory is None else memory
     reasons = []
     if values.get("task") is None:
         values["task"] = "node" if graph.count == 1 else "graph"
         reasons.append(f"task {values['task']} ({'one graph' if graph.count == 1 else f'{graph.count:,} graphs'})")
     reasons += _pick_features(graph, values)
     settings = Settings.from_dict(values)
-    settings, sparser = _pick_views(graph, settings, "cpu" if device == "cpu" else "cuda")
+    settings, sparser = _pick_views(graph, settings, device)
     reasons += sparser
     if settings.task == "node" and graph.count == 1:
         settings, samples = _pick_sampler(graph, settings, values, memory)
@@ -63,8 +64,10 @@ def choose(
     return Choice(settings, tuple(reasons))
 
 
-def machine_memory() -> int:
-    """Bytes of memory that this process may come to use: the machine's, or the limit of its control group."""
+def machine_memory(device: str = "cpu") -> int:
+    """Bytes of memory that there are: the machine's or the limit of the process's control group, or a GPU's."""
+    if device != "cpu":
+        return int(torch.cuda.get_device_properties(device).total_memory)
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not a POSIX system
@@ -101,7 +104,7 @@ def _pick_features(graph: Graph, values: dict[str, Any]) -> list[str]:
 def _pick_views(graph: Graph, settings: Settings, device: str) -> tuple[Settings, list[str]]:
     """Every entry of a diffusion where they are few enough, else the largest of each row."""
     entries = int(np.sum(graph.sizes.astype(np.float64) ** 2))
-    limit = EXACT_ENTRIES[device] if graph.count == 1 else EXACT_ENTRIES_OF_MANY
+    limit = EXACT_ENTRIES["cpu" if device == "cpu" else "cuda"] if graph.count == 1 else EXACT_ENTRIES_OF_MANY
     views, reasons = [], []
     for view in settings.views:
         open_ = isinstance(view, Diffusion) and (view.method, view.top_k, view.threshold) == ("auto", None, None)  # type: ignore[attr-defined]

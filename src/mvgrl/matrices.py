@@ -9,7 +9,7 @@ sides is folded into more columns, so that many seeds share one product.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -250,12 +250,7 @@ class SparseMatrix(Matrix):
     def diagonal_blocks(self, starts: Tensor, sizes: Tensor) -> Matrix:
         if starts.device.type == "cpu":
             return DiagonalBlocks(self, starts, sizes)
-        blocks = self._diagonal_blocks(starts, sizes)
-        if self.symmetric:
-            blocks.symmetric, blocks._transpose = True, blocks
-        else:
-            blocks._pair_with(self.T._diagonal_blocks(starts, sizes))
-        return blocks
+        return self._taken(lambda matrix: matrix._diagonal_blocks(starts, sizes))
 
     def _diagonal_blocks(self, starts: Tensor, sizes: Tensor) -> SparseMatrix:
         """A block's entries stand together, so that they are copied as they are and only their columns moved."""
@@ -272,12 +267,7 @@ class SparseMatrix(Matrix):
         lengths = torch.tensor(sizes, device=nodes.device)
         sample = torch.repeat_interleave(torch.arange(len(sizes), device=nodes.device), lengths)
         table = torch.zeros_like(sample) if disjoint else sample  # disjoint samples share one table of positions
-        chosen = self._select(nodes, table)
-        if self.symmetric:
-            chosen.symmetric, chosen._transpose = True, chosen
-        else:
-            chosen._pair_with(self.T._select(nodes, table))
-        return chosen
+        return self._taken(lambda matrix: matrix._select(nodes, table))
 
     def _select(self, nodes: Tensor, table: Tensor) -> SparseMatrix:
         """Rows ``nodes``, and of their columns the ones that are in the same table; renumbered."""
@@ -309,6 +299,15 @@ class SparseMatrix(Matrix):
         out = self.values.new_zeros(self.shape)
         out[self._row_of_entry(), self.indices.long()] = self.values
         return out
+
+    def _taken(self, take: Callable[[SparseMatrix], SparseMatrix]) -> SparseMatrix:
+        """A part that is its own transpose if the whole is, and else is taken from both."""
+        part = take(self)
+        if self.symmetric:
+            part.symmetric, part._transpose = True, part
+        else:
+            part._pair_with(take(self.T))
+        return part
 
     def _pair_with(self, transpose: SparseMatrix) -> None:
         self._transpose, transpose._transpose = transpose, self
@@ -347,7 +346,7 @@ class DiagonalBlocks(Matrix):
 
     def copied(self) -> SparseMatrix:
         """The blocks as a matrix of their own."""
-        return self.whole._diagonal_blocks(self.starts, self.sizes)
+        return self.whole._taken(lambda matrix: matrix._diagonal_blocks(self.starts, self.sizes))
 
     def row_squares(self) -> Tensor:
         return self.copied().row_squares()

@@ -6,7 +6,6 @@ import json
 import logging
 import shlex
 import socket
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,23 +138,6 @@ def no_network(monkeypatch):
         port = taken.getsockname()[1]
     for name in BASES:
         monkeypatch.setitem(BASES, name, f"http://127.0.0.1:{port}/{name}")
-
-
-@pytest.fixture
-def files_up_to():
-    """To let no file grow past so many bytes, as on a full disk."""
-    resource = pytest.importorskip("resource", reason="no limits on the size of files here")
-
-    @contextmanager
-    def limited(size: int):
-        old = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, old)
-
-    return limited
 
 
 @pytest.fixture

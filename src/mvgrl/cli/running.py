@@ -60,7 +60,7 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
     _check_settings(values, given, chosen.config)
     named = open_graph(graph, source, console)
     _check_task(graph, named, values.get("task"))
-    choice = choose(named.graph, values, device=where.type)
+    choice = choose(named.graph, values, device=str(where))
     for note in notes_of(named):
         console.note(f"note: {note}")
     if choice.reasons:
