@@ -31,14 +31,6 @@ def test_both_forms_of_cora_have_one_recipe() -> None:
     assert load_recipe("cora").id == load_recipe("cora-linqs").id
 
 
-def test_clustering_may_have_its_own() -> None:
-    recipe = load_recipe("cora", experiment="node-clustering")
-    assert recipe.id != load_recipe("cora").id
-    assert recipe.weight_decay == 0
-    assert "NMI" in recipe.why
-    assert load_recipe("cora", "paper", experiment="node-clustering") == load_recipe("cora", "paper")
-
-
 def test_the_probe_is_part_of_the_hash(tmp_path: Path) -> None:
     folder = tmp_path / "node"
     folder.mkdir()

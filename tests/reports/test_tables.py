@@ -16,7 +16,7 @@ PAGE = "# Before\n<!-- table node-clustering best -->\nold\n<!-- end -->\nafter 
 
 def test_a_marked_table_is_written_from_the_ledger(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    recipe = load_recipe("cora", experiment="node-clustering").id
+    recipe = load_recipe("cora").id
     ledger.add(
         Run(
             "node-clustering",
@@ -46,7 +46,9 @@ def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
         filled(PAGE.replace("best", "ours"), Ledger(tmp_path / "runs.jsonl"))
 
 
-def test_the_docs_hold_what_the_ledger_holds() -> None:
-    page = (ROOT / "docs" / "reproducibility.md").read_text(encoding="utf-8")
-    assert page.count("<!-- table ") == 2
+@pytest.mark.parametrize(("name", "tables"), [("README.md", 1), ("docs/reproducibility.md", 2)])
+def test_the_pages_hold_what_the_ledger_holds(name: str, tables: int) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    assert page.count("<!-- table ") == tables
+    assert "| cora-linqs |" in page
     assert filled(page, Ledger(ROOT / "results" / "runs.jsonl")) == page

@@ -42,7 +42,7 @@ def reproduce(
     tell: Progress = lambda text: None,
 ) -> list[dict[str, Any]]:
     """Run what the ledger lacks, and return the table: a row a dataset and metric."""
-    chosen = [load_recipe(name, setting, experiment=experiment, folder=recipes) for name in datasets]
+    chosen = [load_recipe(name, setting, folder=recipes) for name in datasets]
     for recipe in chosen:
         missing = _missing(ledger, experiment, recipe, runs)
         if any(missing.values()):

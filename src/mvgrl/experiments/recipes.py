@@ -38,17 +38,8 @@ class Recipe:
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 
-def load_recipe(
-    dataset: str,
-    setting: str = "best",
-    *,
-    task: str = "node",
-    experiment: str = "node-classification",
-    folder: Path | None = None,
-) -> Recipe:
+def load_recipe(dataset: str, setting: str = "best", *, task: str = "node", folder: Path | None = None) -> Recipe:
     """The recipe of a dataset under one of the three named settings.
-
-    A sub-table named after the experiment, such as ``[best.node-clustering]``, takes the place of its setting there.
 
     >>> load_recipe("cora").settings.task
     'node'
@@ -66,8 +57,7 @@ def load_recipe(
         raise InputError(f"{path} is not TOML: {error}; correct it") from None
     if setting not in content:
         raise InputError(f"{path} has no [{setting}]; add it, or use one of {', '.join(content)}")
-    own = content[setting].get(experiment, content[setting])
-    values: dict[str, Any] = {"task": task, **{key: one for key, one in own.items() if not isinstance(one, dict)}}
+    values: dict[str, Any] = {"task": task, **content[setting]}
     why = values.pop("why", "")
     probe = {key: values.pop(key) for key in _PROBE if key in values}
     try:

@@ -45,7 +45,7 @@ def filled(page: str, ledger: Ledger) -> str:
         experiment, setting = match[2], match[3]
         if experiment not in EXPERIMENTS or setting not in NAMED:
             raise ValueError(f"the page marks a table {experiment} {setting}, which there is not")
-        rows = table(experiment, ledger, [load_recipe(name, setting, experiment=experiment) for name in NODE_DATASETS])
+        rows = table(experiment, ledger, [load_recipe(name, setting) for name in NODE_DATASETS])
         return f"{match[1]}{markdown(rows)}\n{match[4]}"
 
     return _MARKED.sub(write, page)
