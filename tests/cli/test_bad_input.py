@@ -247,7 +247,9 @@ def test_a_full_disk_leaves_the_old_model_whole(run, graph, files_up_to):
     [
         ("embd edges.csv -o v.csv", ['"embd"', '"embed"', "mvgrl --help"]),
         ("embed edges.csv -o v.csv --hiden 4", ["--hiden", "--hidden", "mvgrl embed --help"]),
-        ("embed edges.csv -o v.csv --hidden four", ["--hidden", '"four"', "int"]),
+        ("embed edges.csv -o v.csv --hidden four", ["--hidden", "'four' is not a whole number"]),
+        ("embed edges.csv -o v.csv --hidden 1.5", ["--hidden", "'1.5' is not a whole number"]),
+        ("embed edges.csv -o v.csv --seed 0.5", ["--seed", "'0.5' is not a whole number"]),
         ("embed edges.csv -o v.csv --learning-rate fast", ["--learning-rate", '"fast"', "float"]),
         ("embed edges.csv nodes.csv -o v.csv", ["no use for nodes.csv", "mvgrl embed --help"]),
         ("embed -o v.csv", ["GRAPH"]),

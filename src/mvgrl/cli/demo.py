@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, Device, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, Device, Seed, Source, flag, whole
 
 PAPER = 86.8  # Table 2 of the paper: Cora, which in the authors' code is this split
 
@@ -17,7 +17,7 @@ def run(
     output: Annotated[
         Path, flag("The folder for model, embeddings.parquet and map.png (mvgrl-demo).", alias="-o")
     ] = Path("mvgrl-demo"),
-    epochs: Annotated[int | None, flag("At most (2000); fewer for a quick look.")] = None,
+    epochs: Annotated[int | None, flag("At most (2000); fewer for a quick look.", converter=whole)] = None,
     resume: Annotated[bool, flag("Go on with an interrupted run.")] = False,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, Seed, flag
+from mvgrl.cli.options import Common, Device, Seed, flag, whole
 from mvgrl.errors import SettingsError, check_name
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def run(
     val_fraction: Annotated[float | None, flag("linear: of random splits (0.1).")] = None,
     splits: Annotated[
         int | None,
-        flag("Random splits (20), runs of K-Means (10) or of cross-validation (5)."),
+        flag("Random splits (20), runs of K-Means (10) or of cross-validation (5).", converter=whole),
     ] = None,
-    folds: Annotated[int | None, flag("svm: of cross-validation (10).")] = None,
+    folds: Annotated[int | None, flag("svm: of cross-validation (10).", converter=whole)] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,
     device: Device = None,

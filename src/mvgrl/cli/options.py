@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 GENERAL = Group("General", sort_key=9)
@@ -30,9 +31,17 @@ def listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def setting(help: str) -> Parameter:
+def whole(kind: Any, tokens: Sequence[Token]) -> int:
+    """A whole number as it is written; left to itself, the parser would make 2 of 1.5."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value!r} is not a whole number.") from None
+
+
+def setting(help: str, **more: Any) -> Parameter:
     """The flag of one of the settings."""
-    return flag(help, group=CHOICES)
+    return flag(help, group=CHOICES, **more)
 
 
 @Parameter(name="*")
@@ -61,7 +70,10 @@ class Source:
 
 
 LARGEST_SEED = 2**32 - 1  # that NumPy and scikit-learn take
-Seed = Annotated[int | None, flag("Of all randomness (0).", group=GENERAL, validator=Number(gte=0, lte=LARGEST_SEED))]
+Seed = Annotated[
+    int | None,
+    flag("Of all randomness (0).", group=GENERAL, converter=whole, validator=Number(gte=0, lte=LARGEST_SEED)),
+]
 Device = Annotated[str | None, flag("auto, cpu, cuda, cuda:1, … (auto: a GPU if there is one).", group=GENERAL)]
 
 
@@ -77,12 +89,12 @@ class Chosen:
     ] = None
     draw_two_views: Annotated[bool | None, setting("Draw two of three or more views for each sample.")] = None
     sampler: Annotated[str | None, setting("full, nodes, window or walk.")] = None
-    sample_size: Annotated[int | None, setting("Nodes of a sample.")] = None
-    batch_size: Annotated[int | None, setting("Graphs, or samples of one graph, in a step.")] = None
+    sample_size: Annotated[int | None, setting("Nodes of a sample.", converter=whole)] = None
+    batch_size: Annotated[int | None, setting("Graphs, or samples of one graph, in a step.", converter=whole)] = None
     negatives: Annotated[str | None, setting("features, adjacency or both; graphs for a graph task.")] = None
     encoder: Annotated[str | None, setting("dedicated or shared.")] = None
-    layers: Annotated[int | None, setting("Layers of the encoder.")] = None
-    hidden: Annotated[int | None, setting("Dimensions of a vector (512).")] = None
+    layers: Annotated[int | None, setting("Layers of the encoder.", converter=whole)] = None
+    hidden: Annotated[int | None, setting("Dimensions of a vector (512).", converter=whole)] = None
     readout: Annotated[str | None, setting("sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")] = None
     discriminator: Annotated[str | None, setting("dot or bilinear.")] = None
     mode: Annotated[str | None, setting("local-global, global, multi-scale, hybrid or ensemble.")] = None
@@ -90,13 +102,13 @@ class Chosen:
     temperature: Annotated[float | None, setting("Of nt-xent.")] = None
     features: Annotated[str | None, setting("auto, given, labels, degree-one-hot, degree or labels+degree.")] = None
     normalise: Annotated[str | None, setting("Of given features: row, standard or none.")] = None
-    degree_cap: Annotated[int | None, setting("Higher degrees share a column.")] = None
+    degree_cap: Annotated[int | None, setting("Higher degrees share a column.", converter=whole)] = None
     norm: Annotated[str | None, setting("none, batch or layer.")] = None
     dropout: Annotated[float | None, setting("Share of codes dropped.")] = None
     noise: Annotated[float | None, setting("Deviation of noise on the codes.")] = None
     l2: Annotated[float | None, setting("Weight decay.")] = None
-    epochs: Annotated[int | None, setting("At most.")] = None
-    patience: Annotated[int | None, setting("Epochs without a lower loss before stopping.")] = None
+    epochs: Annotated[int | None, setting("At most.", converter=whole)] = None
+    patience: Annotated[int | None, setting("Epochs without a lower loss before stopping.", converter=whole)] = None
     learning_rate: Annotated[float | None, setting("Of Adam.")] = None
 
     def given(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, flag
+from mvgrl.cli.options import Common, Device, flag, whole
 from mvgrl.errors import SettingsError, check_name
 
 
@@ -17,7 +17,7 @@ def run(
     dataset: Annotated[
         list[str] | None, flag("One of the table's datasets; may be given again (all).", consume_multiple=False)
     ] = None,
-    runs: Annotated[int, flag("Seeds, counted from 0 (50).")] = 50,
+    runs: Annotated[int, flag("Seeds, counted from 0 (50).", converter=whole)] = 50,
     setting: Annotated[
         str, flag("best (ours, default), paper (the text's) or released (the authors' code's).")
     ] = "best",
