@@ -34,7 +34,7 @@ def random_graph(nodes: int = 60, edges: int = 200) -> Graph:
 )
 def test_a_seed_in_a_stack_gives_what_it_gives_alone(choices: dict) -> None:
     settings = Settings(hidden=16, epochs=12, patience=3, learning_rate=0.01, **choices)
-    runs = fit_seeds(random_graph(), settings, SEEDS, device="cpu")
+    runs = fit_seeds(random_graph(), settings, SEEDS, device="cpu", at_once=50)
     for seed, run in zip(SEEDS, runs, strict=True):
         alone = fit(random_graph(), settings, seed=seed, device="cpu")
         assert len(run.history.losses) == len(alone.history.losses)
@@ -46,7 +46,12 @@ def test_seeds_stop_on_their_own_and_leave_the_stack() -> None:
     settings = Settings(hidden=16, epochs=60, patience=4, learning_rate=0.05)
     sizes: list[int] = []
     runs = fit_seeds(
-        random_graph(), settings, SEEDS, device="cpu", progress=lambda epoch, training, loss: sizes.append(training)
+        random_graph(),
+        settings,
+        SEEDS,
+        device="cpu",
+        at_once=4,
+        progress=lambda epoch, training, loss: sizes.append(training),
     )
     lengths = [len(run.history.losses) for run in runs]
     assert len(set(lengths)) > 1
@@ -58,17 +63,18 @@ def test_seeds_stop_on_their_own_and_leave_the_stack() -> None:
 
 def test_stacks_of_any_size_give_the_same() -> None:
     settings = Settings(hidden=8, epochs=5)
-    together, in_twos = (
-        fit_seeds(random_graph(), settings, SEEDS, device="cpu", at_once=at_once) for at_once in (50, 2)
+    together, *others = (
+        fit_seeds(random_graph(), settings, SEEDS, device="cpu", at_once=at_once) for at_once in (50, 2, None)
     )
-    for a, b in zip(together, in_twos, strict=True):
-        np.testing.assert_allclose(a.represent()[0], b.represent()[0], rtol=1e-4, atol=1e-6)
+    for a, *more in zip(together, *others, strict=True):
+        for b in more:
+            np.testing.assert_allclose(a.represent()[0], b.represent()[0], rtol=1e-4, atol=1e-6)
 
 
 def test_a_diverged_seed_is_told() -> None:
     graph = random_graph()
     with pytest.raises(MVGRLError, match="the loss became"):
-        fit_seeds(graph, Settings(hidden=8, epochs=50, learning_rate=1e38), SEEDS, device="cpu")
+        fit_seeds(graph, Settings(hidden=8, epochs=50, learning_rate=1e38), SEEDS, device="cpu", at_once=4)
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,14 @@ def fit_seeds(
     seeds: Iterable[int],
     *,
     device: str | torch.device = "auto",
-    at_once: int = 50,
+    at_once: int | None = None,
     progress: Progress | None = None,
     cache: ViewCache | None = None,
 ) -> list[Trained]:
-    """What :func:`mvgrl.fit` gives for each seed, up to the order of floating-point sums; ``at_once`` share a stack.
+    """What :func:`mvgrl.fit` gives for each seed, up to the order of floating-point sums.
 
-    Settings whose seeds cannot share one (see :func:`stackable`) are trained one after the other.
+    ``at_once`` seeds share a stack: fifty on a GPU unless set, and one on a CPU, which a single training keeps busy.
+    Settings whose seeds cannot share one (see :func:`stackable`) are trained one after the other anywhere.
 
     >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
     >>> runs = fit_seeds(graph, Settings(hidden=8, epochs=3), range(5), device="cpu")
@@ -46,7 +47,9 @@ def fit_seeds(
     """
     seeds = list(seeds)
     where = resolve_device(device)
-    if not stackable(settings):
+    if at_once is None:
+        at_once = 1 if where.type == "cpu" else 50
+    if at_once == 1 or not stackable(settings):
         cache = ViewCache() if cache is None else cache
         return [fit(graph, settings, seed=seed, device=where, cache=cache) for seed in seeds]
     encoder = feature_encoder(graph, settings)

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 import mvgrl
-from mvgrl.automatic import machine_memory
 from mvgrl.evaluation import clustering_scores, linear_predictions, propagated
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import METRICS, NODE_DATASETS, PUBLISHED
@@ -102,7 +101,8 @@ def _run(
         stack = _at_once(dataset, recipe, device)
         for start in range(0, len(seeds), stack):
             some = seeds[start : start + stack]
-            tell(f"{dataset.name}, {recipe.setting}, {variant}: seeds {some[0]} to {some[-1]}")
+            which = f"seed {some[0]}" if len(some) == 1 else f"seeds {some[0]} to {some[-1]}"
+            tell(f"{dataset.name}, {recipe.setting}, {variant}: {which}")
             started = time.perf_counter()
             if variant == "propagated":
                 codes = torch.from_numpy(propagated(dataset.graph, settings, device=str(device))).to(device)
@@ -168,7 +168,9 @@ def _lines(
 
 def _at_once(dataset: Dataset, recipe: Recipe, device: torch.device) -> int:
     """How many seeds fit into half of the memory, by the measured hundred bytes a node, dimension and layer."""
-    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else machine_memory()
+    if device.type == "cpu":
+        return 1  # which a single training keeps busy
+    free = torch.cuda.mem_get_info(device)[0]
     samples = recipe.settings.sample_size * recipe.settings.batch_size
     nodes = dataset.graph.nodes if recipe.settings.sampler == "full" else max(samples, dataset.graph.nodes)
     each = nodes * recipe.settings.hidden * recipe.settings.layers * 100
