@@ -85,7 +85,7 @@ def run(
             parts, how = _parts(table, names, labels, dataset, split, train_fraction, val_fraction, splits, seed or 0)
             scores, count = _linear(table, names, parts, seed or 0, where), len(parts)
         elif protocol == "clustering":
-            scores, how = _clustering(table, names, count, seed or 0), f"{count} runs of K-Means"
+            scores, how = _clustering(table, names, count, seed or 0, where), f"{count} runs of K-Means"
         else:
             scores = _svm(table, names, count, folds or 10, seed or 0, where)
             how = f"{count} runs of nested {folds or 10}-fold cross-validation"
@@ -160,10 +160,12 @@ def _linear(table: Embeddings, names: np.ndarray, parts: Any, seed: int, device:
     return linear_scores(table.vectors, names, parts, seed=seed, device=device)
 
 
-def _clustering(table: Embeddings, names: np.ndarray, runs: int, seed: int) -> dict[str, np.ndarray]:
+def _clustering(table: Embeddings, names: np.ndarray, runs: int, seed: int, device: Any) -> dict[str, np.ndarray]:
+    import torch
+
     from mvgrl.evaluation import clustering_scores
 
-    return clustering_scores(table.vectors, names, runs=runs, seed=seed)
+    return clustering_scores(torch.tensor(table.vectors, device=device), names, runs=runs, seed=seed)
 
 
 def _svm(table: Embeddings, names: np.ndarray, runs: int, folds: int, seed: int, device: Any) -> dict[str, np.ndarray]:

@@ -20,7 +20,7 @@ from mvgrl.experiments.recipes import Recipe, load_recipe
 from mvgrl.graphs import load
 from mvgrl.graphs.datasets import Dataset
 from mvgrl.many_seeds import fit_seeds
-from mvgrl.training import Trained, resolve_device
+from mvgrl.training import resolve_device
 from mvgrl.views import ViewCache
 
 EXPERIMENTS = ("node-classification", "node-clustering")
@@ -104,29 +104,23 @@ def _run(
             which = f"seed {some[0]}" if len(some) == 1 else f"seeds {some[0]} to {some[-1]}"
             tell(f"{dataset.name}, {recipe.setting}, {variant}: {which}")
             started = time.perf_counter()
-            if variant == "propagated":
-                codes = torch.from_numpy(propagated(dataset.graph, settings, device=str(device))).to(device)
+            if variant == "propagated":  # the same for every seed: only the probe and K-Means start anew
+                if start == 0:
+                    codes = propagated(dataset.graph, settings, device=str(device))
                 epochs = [0] * len(some)
-                vectors: Iterable[torch.Tensor] = (codes for _ in some)
+                vectors: Iterable[np.ndarray] = (codes for _ in some)
             else:
                 chosen = settings if variant == "trained" else replace(settings, epochs=0)
                 trained = fit_seeds(dataset.graph, chosen, some, device=device, cache=cache, at_once=stack)
                 epochs = [len(run.history.losses) for run in trained]
-                vectors = (_codes(run) for run in trained)
-            scores = _scores(vectors, dataset, recipe, some)
+                vectors = (run.represent()[0] for run in trained)
+            scores = _scores(vectors, dataset, recipe, some, device)
             seconds = (time.perf_counter() - started) / len(some)
             ledger.add(_lines(dataset, recipe, variant, some, scores, epochs, seconds, device))
 
 
-def _codes(run: Trained) -> torch.Tensor:
-    run.model.eval()
-    assert run.batches is not None
-    with torch.inference_mode():
-        return torch.cat([run.model.represent(batch)[0] for batch in run.batches.whole()])
-
-
 def _scores(
-    vectors: Iterable[torch.Tensor], dataset: Dataset, recipe: Recipe, seeds: Sequence[int]
+    vectors: Iterable[np.ndarray], dataset: Dataset, recipe: Recipe, seeds: Sequence[int], device: torch.device
 ) -> dict[str, list[dict[str, float]]]:
     """The scores of both tables, an entry a seed; all probes train at once, on the split's nodes alone."""
     splits = dataset.splits
@@ -134,8 +128,9 @@ def _scores(
     nodes = np.concatenate([splits["train"], splits["val"], splits["test"]])
     train, val, _ = (len(splits[part]) for part in ("train", "val", "test"))
     kept, clusters = [], []
-    for seed, codes in zip(seeds, vectors, strict=True):
-        kept.append(codes[torch.from_numpy(nodes).to(codes.device)])
+    for seed, vectors_of_seed in zip(seeds, vectors, strict=True):
+        codes = torch.from_numpy(vectors_of_seed).to(device)
+        kept.append(codes[torch.from_numpy(nodes).to(device)])
         found = clustering_scores(codes, dataset.target, runs=1, seed=seed)
         clusters.append({name: float(values[0]) for name, values in found.items()})
     truth, scored = dataset.target[nodes], np.arange(train, len(nodes))
