@@ -37,6 +37,13 @@ def test_the_id_tells_settings_apart_and_survives_a_file() -> None:
     assert len({other.id for other in others}) == 4
 
 
+def test_a_setting_that_came_later_leaves_the_ids_of_before() -> None:
+    assert Settings().id == "799d9356159b"
+    for later in (Settings(frozen_encoder=True), Settings(unit_length=True)):
+        assert later.id != Settings().id
+        assert Settings.from_dict(later.to_dict()) == later
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -60,6 +67,7 @@ def test_the_id_tells_settings_apart_and_survives_a_file() -> None:
         (dict(l2="much"), "l2 is 'much'; it must be a number"),
         (dict(learning_rate=True), "above 0"),
         (dict(draw_two_views="yes"), "true or false"),
+        (dict(frozen_encoder=1), "frozen_encoder is 1; it must be true or false"),
         (dict(views=("adjacency", "ppr:top_k")), "'top_k' where parameter=value belongs"),
         (dict(dropout=1.0), "below 1"),
         (dict(views=("adjacency",)), "give two or more"),

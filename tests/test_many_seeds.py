@@ -30,6 +30,7 @@ def random_graph(nodes: int = 60, edges: int = 200) -> Graph:
         dict(readout="sum", bound="nt-xent", discriminator="dot", l2=0.01),
         dict(negatives="both"),
         dict(dropout=0.2),
+        dict(frozen_encoder=True),
     ],
 )
 def test_a_seed_in_a_stack_gives_what_it_gives_alone(choices: dict) -> None:
@@ -79,7 +80,14 @@ def test_a_diverged_seed_is_told() -> None:
 
 @pytest.mark.parametrize(
     "choices",
-    [dict(task="graph"), dict(negatives="adjacency"), dict(norm="batch"), dict(noise=0.1), dict(readout="diffpool-1")],
+    [
+        dict(task="graph"),
+        dict(negatives="adjacency"),
+        dict(norm="batch"),
+        dict(noise=0.1),
+        dict(readout="diffpool-1"),
+        dict(frozen_encoder=True),
+    ],
 )
 def test_what_cannot_share_a_stack(choices: dict) -> None:
     assert stackable(Settings())

@@ -289,3 +289,13 @@ def test_the_temperature_is_the_one_set() -> None:
         losses[temperature] = float(MVGRL(settings, 5)(batch).detach())
     assert losses[0.5] == float(MVGRL(Settings(hidden=8, bound="nt-xent"), 5)(batch).detach())
     assert abs(losses[0.1] - losses[0.5]) > 1e-3
+
+
+@pytest.mark.parametrize("graph", [random_graph(20), graph_set()], ids=["node", "graph"])
+def test_vectors_of_unit_length_keep_their_direction_and_training_its_course(graph: Graph) -> None:
+    settings = Settings(task="node" if graph.count == 1 else "graph", hidden=8, epochs=3)
+    free = fit(graph, settings, device="cpu")
+    unit = fit(graph, replace(settings, unit_length=True), device="cpu")
+    assert unit.history.losses == free.history.losses
+    for codes, scaled in zip(free.represent(), unit.represent(), strict=True):
+        np.testing.assert_allclose(scaled, codes / np.linalg.norm(codes, axis=1, keepdims=True), rtol=1e-5)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from safetensors import safe_open
 
 from mvgrl.checkpoint import History
 from mvgrl.config import Settings
@@ -96,6 +97,30 @@ def test_a_run_stopped_after_any_epoch_resumes_to_the_same_bits(
         with pytest.raises(KeyboardInterrupt):
             fit(graph, settings, device="cpu", checkpoint=path, callbacks=[interrupt])
         assert bits(fit(graph, settings, device="cpu", checkpoint=path, resume=True)) == whole
+
+
+@tasks
+def test_frozen_encoders_keep_their_first_weights_and_the_rest_learns(
+    graph: Graph, settings: Settings, tmp_path: Path
+) -> None:
+    frozen = replace(settings, frozen_encoder=True, l2=0.1)  # which would shrink what the optimizer was given
+    start = fit(graph, replace(frozen, epochs=0), device="cpu").model.state_dict()
+    path = tmp_path / "run.safetensors"
+    trained = fit(graph, frozen, device="cpu", checkpoint=path)
+    learned = [name for name, _ in trained.model.named_parameters() if not name.startswith("encoders.")]
+    for name, parameter in trained.model.named_parameters():
+        assert torch.equal(parameter, start[name]) == (name not in learned), name
+    with safe_open(path, "pt") as file:
+        optimised = {int(name.split("/")[1]) for name in file.keys() if "optimizer/" in name}  # noqa: SIM118
+    assert optimised == set(range(len(learned)))  # the optimizer knows of no others
+
+    def interrupt(epoch) -> None:
+        if epoch.number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(graph, frozen, device="cpu", checkpoint=path, callbacks=[interrupt])
+    assert bits(fit(graph, frozen, device="cpu", checkpoint=path, resume=True)) == bits(trained)
 
 
 KILLED = """

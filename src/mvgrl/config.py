@@ -31,6 +31,9 @@ _BY_TASK: dict[str, dict[str, Any]] = {
     "graph": dict(layers=2, readout="sum", discriminator="dot", negatives="graphs", batch_size=64, epochs=20),
 }
 
+# Settings that came after runs had been kept under their hashes: at these values they are no part of a hash.
+_LATER = {"frozen_encoder": False, "unit_length": False}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -55,6 +58,7 @@ class Settings:
     negatives: str = None  # type: ignore[assignment]  # features, adjacency, both; graphs
     # the model
     encoder: str = "dedicated"  # dedicated, shared
+    frozen_encoder: bool = False  # the encoders keep their first weights, as in the released graph code
     layers: int = None  # type: ignore[assignment]
     hidden: int = 512
     readout: str = None  # type: ignore[assignment]  # sum, mean, sigmoid-mean, diffpool-1, diffpool-2
@@ -62,6 +66,7 @@ class Settings:
     mode: str | Mode = "local-global"  # local-global, global, multi-scale, hybrid, ensemble
     bound: str | Bound = "jsd"  # jsd, nce, nt-xent, dv
     temperature: float = 0.5  # of nt-xent
+    unit_length: bool = False  # vectors are scaled to length 1 in the end: their direction alone counts
     # initial features
     features: str = "auto"
     normalise: str = "row"
@@ -121,8 +126,9 @@ class Settings:
                 value = getattr(self, name)
                 if not isinstance(value, (int, float)) or isinstance(value, bool) or not allowed(value):
                     raise SettingsError(f"{name} is {value!r}; it must be {what}")
-        if not isinstance(self.draw_two_views, bool):
-            raise SettingsError(f"draw_two_views is {self.draw_two_views!r}; it must be true or false")
+        for name in ("draw_two_views", "frozen_encoder", "unit_length"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingsError(f"{name} is {getattr(self, name)!r}; it must be true or false")
 
     def _check_sense(self) -> None:
         """Refuse what cannot work together, and say what to use instead."""
@@ -182,13 +188,19 @@ class Settings:
         return values
 
     @property
+    def content(self) -> dict[str, Any]:
+        """Plain values for a hash: those of :meth:`to_dict`, less later settings that are not in use."""
+        values = self.to_dict()
+        return {name: values[name] for name in values if name not in _LATER or values[name] != _LATER[name]}
+
+    @property
     def id(self) -> str:
         """A short hash of all settings.
 
         >>> Settings().id == Settings(task="node", layers=1).id != Settings(layers=2).id
         True
         """
-        text = json.dumps(self.to_dict(), sort_keys=True)
+        text = json.dumps(self.content, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 

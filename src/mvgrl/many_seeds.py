@@ -68,13 +68,13 @@ def fit_seeds(
 
 
 def stackable(settings: Settings) -> bool:
-    """Whether seeds can share a stack: one graph, and nothing random or remembered inside the model."""
+    """Whether seeds can share a stack: one graph, all of the model learned, nothing random or remembered inside it."""
     return (
         settings.task == "node"
         and settings.negatives == "features"
         and settings.readout in ("sum", "mean", "sigmoid-mean")
         and settings.norm in ("none", "layer")
-        and not (settings.dropout or settings.noise or settings.draw_two_views)
+        and not (settings.dropout or settings.noise or settings.draw_two_views or settings.frozen_encoder)
     )
 
 

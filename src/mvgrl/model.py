@@ -7,6 +7,7 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from mvgrl.config import Settings
 from mvgrl.contrast import MODES, Scale, ViewCodes, ensemble, global_, hybrid, local_global, pairs
@@ -37,6 +38,8 @@ class MVGRL(nn.Module):
             GCN(width, hidden, layers, generator=generator, **regularisers)  # type: ignore[arg-type]
             for _ in range(count)
         )
+        for encoder in self.encoders:
+            encoder.requires_grad_(not settings.frozen_encoder)
         self.readout = make_readout(settings.readout, hidden, layers, largest, generator)  # P
         bilinear = settings.discriminator == "bilinear"
         self.node_head = nn.Identity() if bilinear else Head(hidden, generator)  # f_ψ
@@ -83,13 +86,14 @@ class MVGRL(nn.Module):
         return (views if drawn is None else _mixed(views, drawn)), auxiliary
 
     def represent(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Node codes and graph codes, summed over the views: H = H^α + H^β, h = h^α + h^β."""
+        """Node codes and graph codes, summed over the views: H = H^α + H^β, h = h^α + h^β; to length 1 if so set."""
         nodes, graphs = [], []
         for index, (z, view) in enumerate(zip(self._project(batch), batch.views, strict=True)):
             layers = self._encoder(index)(_take(z, batch.rows), view)
             nodes.append(self.node_head(layers[-1]))
             graphs.append(self.graph_head(self.readout(layers, view, batch).graphs))
-        return sum(nodes[1:], nodes[0]), sum(graphs[1:], graphs[0])
+        summed = sum(nodes[1:], nodes[0]), sum(graphs[1:], graphs[0])
+        return (normalize(summed[0]), normalize(summed[1])) if self.settings.unit_length else summed
 
     def _encoder(self, view: int) -> GCN:
         return self.encoders[view % len(self.encoders)]  # one a view, or one for all

@@ -172,7 +172,8 @@ def train(
 ) -> History:
     """Adam until the loss has not fallen for ``patience`` epochs; the state at the lowest loss is restored."""
     settings = model.settings
-    optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=settings.l2, fused=True)
+    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.Adam(learned, lr=settings.learning_rate, weight_decay=settings.l2, fused=True)
     run = RunState(model, optimizer, generator_for(seed, "sampling"), identity)
     if resume:
         if checkpoint is None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -17,6 +19,12 @@ PLAIN = Settings(hidden=4, normalise="none")
 def test_propagated_features_are_the_views_times_the_features() -> None:
     expected = (Adjacency()(PATH).toarray() + PPR()(PATH)) @ PATH.features
     np.testing.assert_allclose(propagated(PATH, PLAIN, device="cpu"), expected, rtol=1e-6)
+
+
+def test_propagated_features_have_unit_length_where_the_vectors_have() -> None:
+    free = propagated(PATH, PLAIN, device="cpu")
+    unit = propagated(PATH, replace(PLAIN, unit_length=True), device="cpu")
+    np.testing.assert_allclose(unit, free / np.linalg.norm(free, axis=1, keepdims=True), rtol=1e-6)
 
 
 def test_for_graphs_they_are_summed_over_the_nodes() -> None:

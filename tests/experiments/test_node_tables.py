@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from mvgrl import fit
-from mvgrl.evaluation import linear_probe, untrained
+from mvgrl.evaluation import clustering_scores, linear_probe, logistic_probe, untrained
 from mvgrl.experiments.ledger import Ledger
-from mvgrl.experiments.node_tables import reproduce, table
+from mvgrl.experiments.node_tables import reproduce
 from mvgrl.experiments.recipes import load_recipe
+from mvgrl.experiments.runs import table
 from mvgrl.graphs import load
 
 
@@ -43,7 +44,8 @@ def test_a_table_is_run_once_and_goes_on_where_it_was(recipes: Path, tmp_path: P
 
 def test_its_scores_are_those_of_the_runs_alone(recipes: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    (row,) = reproduce("node-classification", ledger, datasets=["cora-linqs"], runs=2, device="cpu", recipes=recipes)
+    options = dict(datasets=["cora-linqs"], runs=2, device="cpu", recipes=recipes)
+    row, tuned = reproduce("node-classification", ledger, **options)
     cora, recipe = load("cora-linqs"), load_recipe("cora-linqs", folder=recipes)
 
     def accuracy(codes: np.ndarray, seed: int) -> float:
@@ -52,7 +54,8 @@ def test_its_scores_are_those_of_the_runs_alone(recipes: Path, tmp_path: Path) -
         return 100 * float(linear_probe(codes, cora.target, *parts, weight_decay=0.001, seed=seed))
 
     settings = recipe.settings
-    alone = [accuracy(fit(cora.graph, settings, seed=seed, device="cpu").represent()[0], seed) for seed in (0, 1)]
+    vectors = [fit(cora.graph, settings, seed=seed, device="cpu").represent()[0] for seed in (0, 1)]
+    alone = [accuracy(codes, seed) for seed, codes in enumerate(vectors)]
     assert row["mean"] == pytest.approx(np.mean(alone), abs=0.11)  # one test node of a thousand may tip over
     assert row["std"] == pytest.approx(np.std(alone), abs=0.11)
     control = [accuracy(untrained(cora.graph, settings, seed=seed, device="cpu"), seed) for seed in (0, 1)]
@@ -60,6 +63,28 @@ def test_its_scores_are_those_of_the_runs_alone(recipes: Path, tmp_path: Path) -
     assert row["paper"] == 86.8
     assert row["runs"] == 2
     assert row["seconds"] > 0
+    assert cora.splits is not None
+    train, val, test = (cora.splits[part] for part in ("train", "val", "test"))
+    best = [100 * float(logistic_probe(codes, cora.target, train, test, val=val)) for codes in vectors]
+    assert (tuned["metric"], tuned["paper"]) == ("logistic", None)
+    assert tuned["mean"] == pytest.approx(np.mean(best), abs=0.11)
+
+
+def test_a_table_may_have_settings_of_its_own(recipes: Path, tmp_path: Path) -> None:
+    path = recipes / "node" / "cora-linqs.toml"
+    path.write_text(path.read_text() + "[best.clustering]\nunit_length = true\n")
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    options = dict(datasets=["cora-linqs"], runs=1, device="cpu", recipes=recipes)
+    reproduce("node-classification", ledger, **options)
+    assert {run.experiment for run in ledger} == {"node-classification"}
+    rows = reproduce("node-clustering", ledger, **options)
+    assert len({run.recipe for run in ledger}) == 2
+    codes = fit(load("cora-linqs").graph, load_recipe("cora-linqs", folder=recipes).settings, device="cpu").represent()[
+        0
+    ]
+    unit = codes / np.linalg.norm(codes, axis=1, keepdims=True)
+    expected = clustering_scores(unit, load("cora-linqs").target, runs=1, seed=0)
+    assert rows[0]["mean"] == pytest.approx(expected["nmi"][0], abs=1e-3)
 
 
 def test_another_recipe_is_another_run(recipes: Path, tmp_path: Path) -> None:

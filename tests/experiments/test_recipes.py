@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mvgrl.errors import InputError, SettingsError
-from mvgrl.experiments.published import NODE_DATASETS
+from mvgrl.experiments.published import GRAPH_DATASETS, NODE_DATASETS
 from mvgrl.experiments.recipes import NAMED, load_recipe
 
 
@@ -27,8 +28,37 @@ def test_the_nodes_recipes(dataset: str, setting: str) -> None:
         assert "test" not in recipe.why.split()
 
 
-def test_both_forms_of_cora_have_one_recipe() -> None:
-    assert load_recipe("cora").id == load_recipe("cora-linqs").id
+@pytest.mark.parametrize("dataset", GRAPH_DATASETS)
+def test_the_graphs_recipes(dataset: str) -> None:
+    recipes = {setting: load_recipe(dataset, setting, table="graph-classification") for setting in NAMED}
+    assert len({recipe.id for recipe in recipes.values()}) == 3
+    assert all(recipe.settings.task == "graph" and len(recipe.why.split()) > 10 for recipe in recipes.values())
+    assert [recipes[setting].settings.frozen_encoder for setting in NAMED] == [False, True, False]
+    paper, released = recipes["paper"].settings, recipes["released"].settings
+    assert replace(released, frozen_encoder=False, features="auto") == paper  # what can be read off their difference
+    assert released.features == ("labels+degree" if dataset in ("mutag", "ptc-mr") else "auto")
+    assert (paper.layers, paper.epochs, paper.batch_size) == {
+        "mutag": (4, 20, 256),
+        "ptc-mr": (4, 40, 128),
+        "imdb-binary": (2, 20, 256),
+        "imdb-multi": (4, 40, 128),
+        "reddit-binary": (2, 20, 32),
+    }[dataset]
+
+
+def test_the_hashes_that_runs_are_kept_under_stand() -> None:
+    assert load_recipe("pubmed").settings.id != replace(load_recipe("pubmed").settings, frozen_encoder=True).id
+    assert load_recipe("cora-linqs").id == "177e1d26721b"
+
+
+def test_a_part_of_a_setting_is_for_its_table_alone() -> None:
+    both = ("node-classification", "node-clustering")
+    assert {load_recipe("cora", table=table).tables for table in both} == {both}
+    one, other = (load_recipe("pubmed", table=table) for table in both)
+    assert (one.tables, other.tables) == (both[:1], both[1:])
+    assert (one.settings.views[1].top_k, other.settings.views[1].top_k) == (64, 256)
+    assert "wider" in other.why
+    assert "wider" not in one.why
 
 
 def test_the_probe_is_part_of_the_hash(tmp_path: Path) -> None:
@@ -45,6 +75,8 @@ def test_the_probe_is_part_of_the_hash(tmp_path: Path) -> None:
     ("text", "kind", "message"),
     [
         ("[best]\nhiden = 3\n", SettingsError, "cora.toml, [best]: unknown setting 'hiden'; did you mean 'hidden'?"),
+        ("[best]\nclustering = 3\n", SettingsError, "clustering is 3; it must be a part of settings of its own"),
+        ("[best.clustering]\nhiden = 3\n", SettingsError, "unknown setting 'hiden'; did you mean 'hidden'?"),
         ("[paper]\n", InputError, "cora.toml has no [best]"),
         ("[best\n", InputError, "cora.toml is not TOML"),
     ],
@@ -53,7 +85,7 @@ def test_a_broken_recipe_is_refused_by_name(text: str, kind: type[Exception], me
     (tmp_path / "node").mkdir()
     (tmp_path / "node" / "cora.toml").write_text(text)
     with pytest.raises(kind, match=re.escape(message)):
-        load_recipe("cora", folder=tmp_path)
+        load_recipe("cora", table="node-clustering", folder=tmp_path)
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ class Chosen:
     batch_size: Annotated[int | None, setting("Graphs, or samples of one graph, in a step.", converter=whole)] = None
     negatives: Annotated[str | None, setting("features, adjacency or both; graphs for a graph task.")] = None
     encoder: Annotated[str | None, setting("dedicated or shared.")] = None
+    frozen_encoder: Annotated[bool | None, setting("Train only what follows the encoders.")] = None
     layers: Annotated[int | None, setting("Layers of the encoder.", converter=whole)] = None
     hidden: Annotated[int | None, setting("Dimensions of a vector (512).", converter=whole)] = None
     readout: Annotated[str | None, setting("sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")] = None
@@ -100,6 +101,7 @@ class Chosen:
     mode: Annotated[str | None, setting("local-global, global, multi-scale, hybrid or ensemble.")] = None
     bound: Annotated[str | None, setting("jsd, nce, nt-xent or dv.")] = None
     temperature: Annotated[float | None, setting("Of nt-xent.")] = None
+    unit_length: Annotated[bool | None, setting("Scale the vectors to length 1: their direction alone counts.")] = None
     features: Annotated[str | None, setting("auto, given, labels, degree-one-hot, degree or labels+degree.")] = None
     normalise: Annotated[str | None, setting("Of given features: row, standard or none.")] = None
     degree_cap: Annotated[int | None, setting("Higher degrees share a column.", converter=whole)] = None

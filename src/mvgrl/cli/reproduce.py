@@ -17,12 +17,15 @@ def run(
     dataset: Annotated[
         list[str] | None, flag("One of the table's datasets; may be given again (all).", consume_multiple=False)
     ] = None,
-    runs: Annotated[int, flag("Seeds, counted from 0 (50).", converter=whole)] = 50,
+    runs: Annotated[
+        int | None,
+        flag("Seeds, counted from 0 (as many as in the paper: 50 for nodes, 5 for graphs).", converter=whole),
+    ] = None,
     setting: Annotated[
         str, flag("best (ours, default), paper (the text's) or released (the authors' code's).")
     ] = "best",
     ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
-    recipes: Annotated[Path | None, flag("A folder of recipes, node/DATASET.toml (ours).")] = None,
+    recipes: Annotated[Path | None, flag("A folder of recipes, node/ and graph/DATASET.toml (ours).")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     device: Device = None,
     common: Common = Common(),  # noqa: B008 (frozen)
@@ -32,6 +35,7 @@ def run(
     ```
     mvgrl reproduce node-classification
     mvgrl reproduce node-clustering --dataset cora --runs 5
+    mvgrl reproduce graph-classification --dataset mutag
     mvgrl reproduce node-classification --setting released --json
     ```
 
@@ -42,25 +46,30 @@ def run(
     Parameters
     ----------
     name
-        node-classification (the paper's Table 2) or node-clustering (Table 3).
+        node-classification (the paper's Table 2), node-clustering (Table 3), graph-classification (Table 4), or
+        node-slips (what text and code of the paper do otherwise, one thing at a time).
     """
     console = Console(common)
 
+    from mvgrl.experiments import graph_tables, node_tables, slips
     from mvgrl.experiments.ledger import Ledger
-    from mvgrl.experiments.node_tables import EXPERIMENTS, reproduce
-    from mvgrl.experiments.published import NODE_DATASETS
+    from mvgrl.experiments.published import DATASETS, RUNS
 
-    check_name("table", name, EXPERIMENTS, SettingsError)
-    chosen = list(NODE_DATASETS) if dataset is None else dataset
+    check_name("table", name, DATASETS, SettingsError)
+    known = DATASETS[name]
+    chosen = list(known) if dataset is None else dataset
     for one in chosen:
-        check_name("dataset", one, NODE_DATASETS, SettingsError)
-    if runs < 1:
+        if one not in known and any(one in others for others in DATASETS.values()):
+            raise SettingsError(f"dataset {one!r} is not in {name}; that table has {', '.join(known)}")
+        check_name("dataset", one, known, SettingsError)
+    if runs is not None and runs < 1:
         raise SettingsError(f"--runs is {runs}; ask for at least one")
-    rows = reproduce(
+    tables = {"graph-classification": graph_tables, slips.TABLE: slips}.get(name, node_tables)
+    rows = tables.reproduce(
         name,
         Ledger(ledger),
         datasets=chosen,
-        runs=runs,
+        runs=RUNS[name] if runs is None else runs,
         setting=setting,
         device=device or "auto",
         data_root=data_root,
@@ -72,19 +81,13 @@ def run(
 
 
 def _as_table(rows: list[dict[str, Any]]) -> str:
-    lines = [("dataset", "metric", "paper", "ours", "untrained", "propagated", "runs", "s a run")]
-    for row in rows:
-        digits = 1 if row["metric"] == "accuracy" else 3
-        numbers = {key: _number(row[key], digits) for key in ("paper", "untrained", "propagated")}
-        ours = f"{row['mean']:.{digits}f} ± {row['std']:.{digits}f}"
-        metric = {"nmi": "NMI", "ari": "ARI"}.get(row["metric"], row["metric"])
-        cells = (numbers["paper"], ours, numbers["untrained"], numbers["propagated"], str(row["runs"]))
-        lines.append((row["dataset"], metric, *cells, f"{row['seconds']:.2f}"))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    from mvgrl.reports.tables import printed
+
+    keys: tuple[str, ...] = ("dataset", "metric", "paper", "ours", "untrained", "propagated", "runs", "seconds")
+    if rows and "change" in rows[0]:
+        keys = ("dataset", "change", "ours", "difference", "runs", "seconds")
+    lines = [(*keys[:-1], "s a run"), *(tuple(printed(row)[key] for key in keys) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(keys))]
     left = (f"{line[0]:<{widths[0]}}  {line[1]:<{widths[1]}}" for line in lines)
     right = ("  ".join(f"{cell:>{width}}" for cell, width in zip(line[2:], widths[2:], strict=True)) for line in lines)
     return "\n".join(f"{start}  {end}" for start, end in zip(left, right, strict=True))
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

@@ -3,18 +3,23 @@
 from mvgrl.evaluation.clustering import cluster, clustering_scores
 from mvgrl.evaluation.controls import propagated, untrained
 from mvgrl.evaluation.linear_probe import linear_predictions, linear_probe
+from mvgrl.evaluation.logistic import LogisticFit, logistic_fit, logistic_predictions, logistic_probe
 from mvgrl.evaluation.protocols import linear_scores, summary
 from mvgrl.evaluation.splits import random_splits
 from mvgrl.evaluation.svm import LinearSVM, cross_validate
 
 __all__ = [
     "LinearSVM",
+    "LogisticFit",
     "cluster",
     "clustering_scores",
     "cross_validate",
     "linear_predictions",
     "linear_probe",
     "linear_scores",
+    "logistic_fit",
+    "logistic_predictions",
+    "logistic_probe",
     "propagated",
     "random_splits",
     "summary",

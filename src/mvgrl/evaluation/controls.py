@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch.nn.functional import normalize
 
 from mvgrl.config import Settings
 from mvgrl.graphs import Graph
@@ -19,7 +20,10 @@ def untrained(graph: Graph, settings: Settings, *, seed: int = 0, device: str = 
 
 
 def propagated(graph: Graph, settings: Settings, *, device: str = "auto") -> np.ndarray:
-    """V·X, summed over the views, with nothing learned; for a graph task also summed over each graph's nodes."""
+    """V·X, summed over the views, with nothing learned; for a graph task also summed over each graph's nodes.
+
+    Where the settings ask for vectors of unit length, these are too.
+    """
     codes = []
     batches = make_batches(graph, settings, feature_encoder(graph, settings), device=resolve_device(device))
     with torch.inference_mode():
@@ -27,4 +31,5 @@ def propagated(graph: Graph, settings: Settings, *, device: str = "auto") -> np.
             features = batch.features.dense()
             summed = torch.stack([view.multiply(features) for view in batch.views]).sum(0)
             codes.append(batch.pool(summed) if settings.task == "graph" else summed)
-    return torch.cat(codes).cpu().numpy()
+    found = torch.cat(codes)
+    return (normalize(found) if settings.unit_length else found).cpu().numpy()

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -97,7 +97,7 @@ def solve(
         part = slice(first, first + size)
         return _solve_chunk(points, signs[part], C, weights[part], tol, max_iter)
 
-    with _side_by_side(signs.device) as each:
+    with side_by_side(signs.device) as each:
         parts = each(chunk, range(0, len(signs), size))
     return Solution(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
@@ -234,7 +234,7 @@ def _numbers(chosen: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @contextmanager
-def _side_by_side(device: torch.device) -> Iterator[Callable[[Callable[[int], Solution], range], list[Solution]]]:
+def side_by_side(device: torch.device) -> Iterator[Callable[[Callable[[int], Any], range], list[Any]]]:
     """How chunks are worked through: on a CPU with a thread for each, a small matrix being no work for several."""
     threads = torch.get_num_threads()
     if device.type != "cpu" or threads == 1:

@@ -14,18 +14,20 @@ from mvgrl.config import Settings
 from mvgrl.errors import InputError, SettingsError, check_name
 
 NAMED = ("paper", "released", "best")  # the text's choices; what the authors' code does; ours
-_PROBE = ("weight_decay",)
+_TABLES = {"node": ("node-classification", "node-clustering"), "graph": ("graph-classification",)}
+_PROBE = {"node": ("weight_decay",), "graph": ()}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings for training, and for the probe that follows."""
+    """Settings for training, and for the linear probe that follows a node task."""
 
     dataset: str
     setting: str  # one of NAMED
     settings: Settings
     weight_decay: float = 0.0  # of the linear probe
     why: str = ""
+    tables: tuple[str, ...] = ()  # those that its runs are lines of
 
     @property
     def id(self) -> str:
@@ -34,18 +36,24 @@ class Recipe:
         >>> len(Recipe("cora", "best", Settings()).id)
         12
         """
-        content = {"settings": self.settings.to_dict(), "weight_decay": self.weight_decay}
+        content = {"settings": self.settings.content, "weight_decay": self.weight_decay}
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 
-def load_recipe(dataset: str, setting: str = "best", *, task: str = "node", folder: Path | None = None) -> Recipe:
-    """The recipe of a dataset under one of the three named settings.
+def load_recipe(
+    dataset: str, setting: str = "best", *, table: str = "node-classification", folder: Path | None = None
+) -> Recipe:
+    """The recipe of a dataset for a table, under one of the three named settings.
+
+    A setting serves all tables of its file, but for what a part of its own says of one of them: ``[best]`` and, for the
+    clusters, ``[best.clustering]``.
 
     >>> load_recipe("cora").settings.task
     'node'
     """
     check_name("setting", setting, NAMED, SettingsError)
     folder = _folder() if folder is None else folder
+    task = table.partition("-")[0]
     path = folder / task / f"{dataset}.toml"
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -57,13 +65,27 @@ def load_recipe(dataset: str, setting: str = "best", *, task: str = "node", fold
         raise InputError(f"{path} is not TOML: {error}; correct it") from None
     if setting not in content:
         raise InputError(f"{path} has no [{setting}]; add it, or use one of {', '.join(content)}")
-    values: dict[str, Any] = {"task": task, **content[setting]}
-    why = values.pop("why", "")
-    probe = {key: values.pop(key) for key in _PROBE if key in values}
     try:
-        return Recipe(dataset, setting, Settings.from_dict(values), why=why, **probe)
+        values, tables = _for_table({"task": task, **content[setting]}, table)
+        why = values.pop("why", "")
+        probe = {key: values.pop(key) for key in _PROBE[task] if key in values}
+        return Recipe(dataset, setting, Settings.from_dict(values), why=why, tables=tables, **probe)
     except SettingsError as error:
         raise SettingsError(f"{path}, [{setting}]: {error}") from None
+
+
+def _for_table(values: dict[str, Any], table: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The values with what the setting says of this table alone; and the tables that share them."""
+    task = values["task"]
+    own = {name: values.pop(name.removeprefix(f"{task}-"), None) for name in _TABLES[task]}
+    for name, part in own.items():
+        if not isinstance(part, (dict, type(None))):
+            raise SettingsError(
+                f"{name.removeprefix(f'{task}-')} is {part!r}; it must be a part of settings of its own"
+            )
+    if own[table] is None:
+        return values, tuple(name for name in _TABLES[task] if own[name] is None)
+    return {**values, **own[table]}, (table,)
 
 
 def _folder() -> Path:

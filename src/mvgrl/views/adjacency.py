@@ -26,10 +26,15 @@ def with_self_loops(graph: Graph) -> tuple[sp.csr_array, np.ndarray]:
 def normalised_adjacency(graph: Graph) -> tuple[sp.csr_array, np.ndarray]:
     """M = D̂^-1/2 Â D̂^-1/2, symmetric to the last bit, and the degrees d̂."""
     looped, degrees = with_self_loops(graph)
+    return normalised(looped, degrees), degrees
+
+
+def normalised(looped: sp.csr_array, degrees: np.ndarray) -> sp.csr_array:
+    """D^-1/2 A D^-1/2 of a symmetric matrix, as symmetric as it was."""
     root = 1.0 / np.sqrt(degrees)
     # The two roots are multiplied first: a product of two factors does not depend on their order, of three it may.
     factors = np.repeat(root, np.diff(looped.indptr)) * root[looped.indices]
-    return sp.csr_array((looped.data * factors, looped.indices, looped.indptr), shape=looped.shape), degrees
+    return sp.csr_array((looped.data * factors, looped.indices, looped.indptr), shape=looped.shape)
 
 
 @dataclass(frozen=True)

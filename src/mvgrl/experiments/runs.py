@@ -1,0 +1,102 @@
+"""What the tables share: which runs are lacking, a run as a line of the ledger, and the rows made from its lines."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import mvgrl
+from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.published import METRICS, PUBLISHED
+from mvgrl.experiments.recipes import Recipe
+from mvgrl.graphs import load
+from mvgrl.graphs.datasets import Dataset
+from mvgrl.training import resolve_device
+
+VARIANTS = ("trained", "untrained", "propagated")
+Missing = dict[str, list[int]]  # the seeds of each variant
+Progress = Callable[[str], None]
+Runner = Callable[[Dataset, Recipe, Missing, Ledger, torch.device, Progress], None]
+
+
+def completed(
+    experiment: str,
+    ledger: Ledger,
+    recipes: Sequence[Recipe],
+    run: Runner,
+    *,
+    runs: int,
+    device: str,
+    data_root: Path | None,
+    tell: Progress,
+) -> list[dict[str, Any]]:
+    """The table, after ``run`` has done what the ledger lacks of it."""
+    for recipe in recipes:
+        missing = {variant: missing_seeds(ledger, experiment, recipe, variant, runs) for variant in VARIANTS}
+        if any(missing.values()):
+            run(load(recipe.dataset, data_root), recipe, missing, ledger, resolve_device(device), tell)
+    return table(experiment, ledger, recipes, runs=runs)
+
+
+def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: int) -> list[dict[str, Any]]:
+    """The rows of a table from the ledger alone, the paper's numbers beside ours; a dataset without runs has none."""
+    found = [run for run in ledger if run.experiment == experiment and run.seed < runs]
+    rows = []
+    for recipe in recipes:
+        mine = {
+            variant: [run for run in found if run.key[1:4] == (recipe.dataset, recipe.setting, variant)]
+            for variant in VARIANTS
+        }
+        mine = {variant: [run for run in some if run.recipe == recipe.id] for variant, some in mine.items()}
+        for metric in METRICS[experiment]:
+            scores = {
+                variant: np.array([run.scores[metric] for run in some if metric in run.scores])
+                for variant, some in mine.items()
+            }
+            if not len(scores["trained"]):
+                continue
+            rows.append(
+                {
+                    "dataset": recipe.dataset,
+                    "metric": metric,
+                    "mean": float(scores["trained"].mean()),
+                    "std": float(scores["trained"].std()),
+                    "runs": len(scores["trained"]),
+                    "paper": PUBLISHED[experiment].get(recipe.dataset, {}).get(metric),
+                    "untrained": float(scores["untrained"].mean()) if len(scores["untrained"]) else None,
+                    "propagated": float(scores["propagated"].mean()) if len(scores["propagated"]) else None,
+                    "seconds": float(np.mean([run.seconds for run in mine["trained"]])),
+                }
+            )
+    return rows
+
+
+def lines(
+    recipe: Recipe,
+    variant: str,
+    seeds: Sequence[int],
+    scores: Mapping[str, Sequence[dict[str, float]]],
+    epochs: Sequence[int],
+    seconds: float,
+    device: torch.device,
+) -> list[Run]:
+    """The lines of some seeds, given the scores of each seed for every table they belong to."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    versions = {"mvgrl": mvgrl.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    return [
+        Run(experiment, recipe.dataset, recipe.setting, variant, seed, score, ended, seconds, name, recipe.id, versions)
+        for experiment, found in scores.items()
+        for seed, score, ended in zip(seeds, found, epochs, strict=True)
+    ]
+
+
+def missing_seeds(ledger: Ledger, experiment: str, recipe: Recipe, variant: str, runs: int) -> list[int]:
+    """The seeds of a variant that the ledger does not have yet."""
+    there = {run.key for run in ledger}
+    key = (experiment, recipe.dataset, recipe.setting, variant)
+    return [seed for seed in range(runs) if (*key, seed, recipe.id) not in there]
