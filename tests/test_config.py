@@ -39,7 +39,12 @@ def test_the_id_tells_settings_apart_and_survives_a_file() -> None:
 
 def test_a_setting_that_came_later_leaves_the_ids_of_before() -> None:
     assert Settings().id == "799d9356159b"
-    for later in (Settings(frozen_encoder=True), Settings(unit_length=True)):
+    for later in (
+        Settings(frozen_encoder=True),
+        Settings(unit_length=True),
+        Settings(codes="layers"),
+        Settings(join="concatenate"),
+    ):
         assert later.id != Settings().id
         assert Settings.from_dict(later.to_dict()) == later
 
@@ -67,6 +72,9 @@ def test_a_setting_that_came_later_leaves_the_ids_of_before() -> None:
         (dict(l2="much"), "l2 is 'much'; it must be a number"),
         (dict(learning_rate=True), "above 0"),
         (dict(draw_two_views="yes"), "true or false"),
+        (dict(codes="layer"), "did you mean 'layers'?"),
+        (dict(head_shortcut=True), "discriminator 'bilinear' stands in their place; use 'dot'"),
+        (dict(head_shortcut="yes", discriminator="dot"), "head_shortcut is 'yes'; it must be true or false"),
         (dict(frozen_encoder=1), "frozen_encoder is 1; it must be true or false"),
         (dict(views=("adjacency", "ppr:top_k")), "'top_k' where parameter=value belongs"),
         (dict(dropout=1.0), "below 1"),

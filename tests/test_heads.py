@@ -12,6 +12,14 @@ def test_a_head_has_two_hidden_layers() -> None:
     torch.testing.assert_close(head(x), prelu(prelu(x @ a, slope) @ b, slope) @ c)
 
 
+def test_a_shortcut_adds_a_linear_map_and_leaves_the_rest_as_drawn() -> None:
+    plain, head = (Head(4, torch.Generator().manual_seed(3), shortcut=shortcut) for shortcut in (False, True))
+    x = torch.randn(3, 4)
+    assert head.shortcut is not None
+    assert head.shortcut.any()
+    torch.testing.assert_close(head(x), plain(x) + x @ head.shortcut)
+
+
 def test_the_dot_product_scores_every_pair_of_every_part() -> None:
     anchors, parts = torch.randn(2, 4), (torch.randn(3, 4), torch.randn(5, 4))
     scores = DotProduct()(anchors, parts)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from mvgrl.config import NEGATIVES, Settings
+from mvgrl.config import CODES, NEGATIVES, Settings
 from mvgrl.contrast import MODES
 from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
@@ -299,3 +299,27 @@ def test_vectors_of_unit_length_keep_their_direction_and_training_its_course(gra
     assert unit.history.losses == free.history.losses
     for codes, scaled in zip(free.represent(), unit.represent(), strict=True):
         np.testing.assert_allclose(scaled, codes / np.linalg.norm(codes, axis=1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("readout", ["sum", "mean"])
+def test_codes_after_and_before_the_heads_and_of_every_layer(readout: str) -> None:
+    graph = graph_set()
+    settings = Settings(task="graph", hidden=8, layers=2, readout=readout, head_shortcut=True, epochs=2)
+    codes = {kind: fit(graph, replace(settings, codes=kind), device="cpu") for kind in CODES}
+    assert len({tuple(run.history.losses) for run in codes.values()}) == 1
+    nodes, graphs = ({kind: run.represent()[i] for kind, run in codes.items()} for i in (0, 1))
+    assert nodes["layers"].shape == (graph.nodes, 16)
+    np.testing.assert_array_equal(nodes["layers"][:, 8:], nodes["encoded"])
+    sums = np.add.reduceat(nodes["layers"], graph.offsets[:-1])
+    np.testing.assert_allclose(graphs["layers"], sums / graph.sizes[:, None] if readout == "mean" else sums, rtol=1e-5)
+    apart = fit(graph, replace(settings, codes="encoded", join="concatenate"), device="cpu").represent()
+    for both, together in zip(apart, (nodes["encoded"], graphs["encoded"]), strict=True):
+        np.testing.assert_allclose(both[:, :8] + both[:, 8:], together, rtol=1e-5, atol=1e-6)
+    model = codes["encoded"].model
+    with torch.no_grad():  # one view at a time, as the heads are not linear
+        (batch,) = codes["encoded"].batches.whole()
+        layers = [model.encoders[i](model.encoders[i].project(batch.features), batch.views[i]) for i in (0, 1)]
+        pooled = [model.readout(layers[i], batch.views[i], batch).graphs for i in (0, 1)]
+        projected = model.graph_head(pooled[0]) + model.graph_head(pooled[1])
+    np.testing.assert_allclose(graphs["encoded"], (pooled[0] + pooled[1]).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(graphs["projected"], projected.numpy(), rtol=1e-4, atol=1e-5)

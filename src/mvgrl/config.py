@@ -21,6 +21,8 @@ from mvgrl.views import View, resolve_view
 TASKS = ("node", "graph")
 NEGATIVES = ("features", "adjacency", "both", "graphs")
 ENCODERS = ("dedicated", "shared")
+CODES = ("projected", "encoded", "layers")
+JOINS = ("sum", "concatenate")
 
 # What suits each task; a setting left at None takes its value from here. The paper's choices, but for the readout of
 # node tasks, which is the released code's (the paper's is "mean"). Validation nodes do not settle which is better.
@@ -32,7 +34,7 @@ _BY_TASK: dict[str, dict[str, Any]] = {
 }
 
 # Settings that came after runs had been kept under their hashes: at these values they are no part of a hash.
-_LATER = {"frozen_encoder": False, "unit_length": False}
+_LATER = {"frozen_encoder": False, "head_shortcut": False, "codes": "projected", "join": "sum", "unit_length": False}
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,14 @@ class Settings:
     hidden: int = 512
     readout: str = None  # type: ignore[assignment]  # sum, mean, sigmoid-mean, diffpool-1, diffpool-2
     discriminator: str = None  # type: ignore[assignment]  # dot (after projection heads), bilinear (in their place)
+    head_shortcut: bool = False  # projection heads add a linear map of what they are given, as in the released code
     mode: str | Mode = "local-global"  # local-global, global, multi-scale, hybrid, ensemble
     bound: str | Bound = "jsd"  # jsd, nce, nt-xent, dv
     temperature: float = 0.5  # of nt-xent
-    unit_length: bool = False  # vectors are scaled to length 1 in the end: their direction alone counts
+    # the vectors
+    codes: str = "projected"  # after the heads: projected; before them: encoded; the codes of every layer: layers
+    join: str = "sum"  # of the views: sum; or concatenate, side by side
+    unit_length: bool = False  # scaled to length 1: their direction alone counts
     # initial features
     features: str = "auto"
     normalise: str = "row"
@@ -99,6 +105,8 @@ class Settings:
             "readout": READOUTS,
             "discriminator": DISCRIMINATORS,
             "negatives": NEGATIVES,
+            "codes": CODES,
+            "join": JOINS,
             "norm": NORMS,
             "sampler": SAMPLERS,
             "mode": MODES,
@@ -126,7 +134,7 @@ class Settings:
                 value = getattr(self, name)
                 if not isinstance(value, (int, float)) or isinstance(value, bool) or not allowed(value):
                     raise SettingsError(f"{name} is {value!r}; it must be {what}")
-        for name in ("draw_two_views", "frozen_encoder", "unit_length"):
+        for name in ("draw_two_views", "frozen_encoder", "head_shortcut", "unit_length"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingsError(f"{name} is {getattr(self, name)!r}; it must be true or false")
 
@@ -160,6 +168,10 @@ class Settings:
             raise SettingsError(
                 f"batch_size is {self.batch_size}, but sampler 'full' gives one sample, the graph itself; use "
                 "batch_size 1, or sampler 'nodes', 'window' or 'walk'"
+            )
+        if self.head_shortcut and self.discriminator == "bilinear":
+            raise SettingsError(
+                "head_shortcut is for projection heads, and discriminator 'bilinear' stands in their place; use 'dot'"
             )
         if self.draw_two_views and (self.encoder != "shared" or len(self.views) < 3 or ensemble):
             raise SettingsError(

@@ -12,19 +12,23 @@ from mvgrl.encoders import BiasedPReLU, xavier
 
 
 class Head(nn.Module):
-    """An MLP with two hidden layers and PReLU (f_ψ on nodes, f_φ on graphs)."""
+    """An MLP with two hidden layers and PReLU (f_ψ on nodes, f_φ on graphs).
 
-    def __init__(self, hidden: int, generator: torch.Generator | None = None) -> None:
+    With ``shortcut`` a linear map of the input is added to the outcome, as in the authors' released code.
+    """
+
+    def __init__(self, hidden: int, generator: torch.Generator | None = None, *, shortcut: bool = False) -> None:
         super().__init__()
         self.weights = nn.ParameterList(xavier(hidden, hidden, generator=generator) for _ in range(3))
         self.activations = nn.ModuleList(BiasedPReLU(hidden) for _ in range(2))
         self.bias = nn.Parameter(torch.zeros(hidden))
+        self.shortcut = nn.Parameter(xavier(hidden, hidden, generator=generator)) if shortcut else None
 
     def forward(self, codes: Tensor) -> Tensor:
         first, second, last = self.weights
-        codes = self.activations[0](codes @ first)
-        codes = self.activations[1](codes @ second)
-        return codes @ last + self.bias
+        within = self.activations[1](self.activations[0](codes @ first) @ second)
+        projected = within @ last + self.bias
+        return projected if self.shortcut is None else projected + codes @ self.shortcut
 
 
 class DotProduct(nn.Module):

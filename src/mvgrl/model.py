@@ -13,6 +13,7 @@ from mvgrl.config import Settings
 from mvgrl.contrast import MODES, Scale, ViewCodes, ensemble, global_, hybrid, local_global, pairs
 from mvgrl.encoders import GCN
 from mvgrl.heads import Bilinear, DotProduct, Head
+from mvgrl.matrices import Matrix
 from mvgrl.mutual_information import BOUNDS, Bound, nt_xent
 from mvgrl.readouts import make_readout
 from mvgrl.sampling import Batch
@@ -42,8 +43,9 @@ class MVGRL(nn.Module):
             encoder.requires_grad_(not settings.frozen_encoder)
         self.readout = make_readout(settings.readout, hidden, layers, largest, generator)  # P
         bilinear = settings.discriminator == "bilinear"
-        self.node_head = nn.Identity() if bilinear else Head(hidden, generator)  # f_ψ
-        self.graph_head = nn.Identity() if bilinear else Head(hidden, generator)  # f_φ
+        shortcut = settings.head_shortcut
+        self.node_head = nn.Identity() if bilinear else Head(hidden, generator, shortcut=shortcut)  # f_ψ
+        self.graph_head = nn.Identity() if bilinear else Head(hidden, generator, shortcut=shortcut)  # f_φ
         self.discriminator = Bilinear(hidden, generator) if bilinear else DotProduct()  # D
         self.mode = MODES[settings.mode] if isinstance(settings.mode, str) else settings.mode
         self.bound = _bound(settings)
@@ -86,14 +88,26 @@ class MVGRL(nn.Module):
         return (views if drawn is None else _mixed(views, drawn)), auxiliary
 
     def represent(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Node codes and graph codes, summed over the views: H = H^α + H^β, h = h^α + h^β; to length 1 if so set."""
-        nodes, graphs = [], []
+        """Node codes and graph codes: the sum over the views, H = H^α + H^β, h = h^α + h^β, unless set otherwise."""
+        found = []
         for index, (z, view) in enumerate(zip(self._project(batch), batch.views, strict=True)):
             layers = self._encoder(index)(_take(z, batch.rows), view)
-            nodes.append(self.node_head(layers[-1]))
-            graphs.append(self.graph_head(self.readout(layers, view, batch).graphs))
-        summed = sum(nodes[1:], nodes[0]), sum(graphs[1:], graphs[0])
-        return (normalize(summed[0]), normalize(summed[1])) if self.settings.unit_length else summed
+            found.append(self._codes(layers, view, batch))
+        summed = self.settings.join == "sum"
+        nodes, graphs = (
+            torch.stack(views).sum(0) if summed else torch.cat(views, dim=1) for views in zip(*found, strict=True)
+        )
+        return (normalize(nodes), normalize(graphs)) if self.settings.unit_length else (nodes, graphs)
+
+    def _codes(self, layers: list[Tensor], view: Matrix, batch: Batch) -> tuple[Tensor, Tensor]:
+        """What a view says of nodes and graphs: after the heads, before them, or before the readout too."""
+        if self.settings.codes == "layers":
+            nodes = torch.cat(layers, dim=1)
+            sums = batch.pool(nodes)
+            means = "mean" in self.settings.readout
+            return nodes, sums / sums.new_tensor(batch.sizes)[:, None] if means else sums
+        nodes, graphs = layers[-1], self.readout(layers, view, batch).graphs
+        return (nodes, graphs) if self.settings.codes == "encoded" else (self.node_head(nodes), self.graph_head(graphs))
 
     def _encoder(self, view: int) -> GCN:
         return self.encoders[view % len(self.encoders)]  # one a view, or one for all

@@ -35,7 +35,8 @@ def test_the_graphs_recipes(dataset: str) -> None:
     assert all(recipe.settings.task == "graph" and len(recipe.why.split()) > 10 for recipe in recipes.values())
     assert [recipes[setting].settings.frozen_encoder for setting in NAMED] == [False, True, False]
     paper, released = recipes["paper"].settings, recipes["released"].settings
-    assert replace(released, frozen_encoder=False, features="auto") == paper  # what can be read off their difference
+    assert replace(released, frozen_encoder=False, head_shortcut=False, features="auto") == paper
+    assert released.head_shortcut
     assert released.features == ("labels+degree" if dataset in ("mutag", "ptc-mr") else "auto")
     assert (paper.layers, paper.epochs, paper.batch_size) == {
         "mutag": (4, 20, 256),

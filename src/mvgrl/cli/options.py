@@ -98,9 +98,12 @@ class Chosen:
     hidden: Annotated[int | None, setting("Dimensions of a vector (512).", converter=whole)] = None
     readout: Annotated[str | None, setting("sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")] = None
     discriminator: Annotated[str | None, setting("dot or bilinear.")] = None
+    head_shortcut: Annotated[bool | None, setting("Heads add a linear map of what they are given.")] = None
     mode: Annotated[str | None, setting("local-global, global, multi-scale, hybrid or ensemble.")] = None
     bound: Annotated[str | None, setting("jsd, nce, nt-xent or dv.")] = None
     temperature: Annotated[float | None, setting("Of nt-xent.")] = None
+    codes: Annotated[str | None, setting("Vectors after the heads (projected), before (encoded), or layers.")] = None
+    join: Annotated[str | None, setting("Vectors of the views: sum or concatenate.")] = None
     unit_length: Annotated[bool | None, setting("Scale the vectors to length 1: their direction alone counts.")] = None
     features: Annotated[str | None, setting("auto, given, labels, degree-one-hot, degree or labels+degree.")] = None
     normalise: Annotated[str | None, setting("Of given features: row, standard or none.")] = None
