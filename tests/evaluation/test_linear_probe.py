@@ -72,6 +72,16 @@ def test_a_stack_may_have_a_seed_for_each_probe(blobs):
         linear_probe(np.stack([points] * 4), labels, TRAIN, TEST, seed=[1, 2])
 
 
+def test_a_stack_may_have_a_weight_decay_for_each_probe(blobs):
+    points, labels = blobs
+    decays = [0.0, 0.1, 1.0]
+    together = linear_probe(np.stack([points] * 3), labels, TRAIN, TEST, weight_decay=decays)
+    assert together.tolist() == [plain_probe(points, labels, weight_decay=decay) for decay in decays]
+    assert len(set(together.tolist())) > 1
+    with pytest.raises(InputError, match="2 weight decays for 3 probes; give one for all or one for each"):
+        linear_probe(np.stack([points] * 3), labels, TRAIN, TEST, weight_decay=[0.0, 0.1])
+
+
 def test_arrays_tensors_masks_and_text_give_the_same_score(blobs):
     points, labels = blobs
     mask = np.zeros(300, dtype=bool)

@@ -21,7 +21,7 @@ def linear_probe(
     *,
     steps: int = 300,
     learning_rate: float = 0.01,
-    weight_decay: float = 0.0,
+    weight_decay: float | Sequence[float] = 0.0,
     seed: int | Sequence[int] = 0,
     device: torch.device | str | None = None,
 ) -> np.ndarray:
@@ -29,7 +29,7 @@ def linear_probe(
 
     ``embeddings`` is n×d, or a stack ...×n×d whose probes all train at once, each as it would alone; the scores
     have the leading dimensions. ``train`` and ``test`` are node numbers or masks. ``seed`` draws the first weights:
-    one for all probes of a stack, or one for each.
+    one for all probes of a stack, or one for each; so with ``weight_decay``.
 
     >>> points = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> float(linear_probe(points, ["low", "low", "high", "high"], train=[0, 3], test=[1, 2]))
@@ -62,7 +62,7 @@ def linear_predictions(
     *,
     steps: int = 300,
     learning_rate: float = 0.01,
-    weight_decay: float = 0.0,
+    weight_decay: float | Sequence[float] = 0.0,
     seed: int | Sequence[int] = 0,
     device: torch.device | str | None = None,
 ) -> np.ndarray:
@@ -88,7 +88,8 @@ def linear_predictions(
         )
         weight = _first_weights(train_codes, len(classes), seed)
         bias = train_codes.new_zeros(len(codes), len(classes), 1)
-        _train(weight, bias, train_codes, torch.from_numpy(truth).to(device), steps, learning_rate, weight_decay)
+        decay = _decays(weight_decay, train_codes)
+        _train(weight, bias, train_codes, torch.from_numpy(truth).to(device), steps, learning_rate, decay)
     with torch.no_grad():
         best = _logits(weight, bias, node_codes).argmax(dim=1)
     predicted: np.ndarray = classes[best.cpu().numpy()].reshape(*leading, len(nodes))
@@ -96,11 +97,11 @@ def linear_predictions(
 
 
 def _train(
-    weight: Tensor, bias: Tensor, codes: Tensor, truth: Tensor, steps: int, learning_rate: float, weight_decay: float
+    weight: Tensor, bias: Tensor, codes: Tensor, truth: Tensor, steps: int, learning_rate: float, decay: Tensor
 ) -> None:
     """Adam on all probes at once: it works on each number by itself, so neighbours in the stack do not meet."""
     weight.requires_grad_(), bias.requires_grad_()
-    optimiser = torch.optim.Adam([weight, bias], lr=learning_rate, weight_decay=weight_decay)
+    optimiser = torch.optim.Adam([weight, bias], lr=learning_rate)
     everyone = truth.expand(len(codes), -1)
     for _ in range(steps):
         optimiser.zero_grad()
@@ -108,12 +109,23 @@ def _train(
         # The mean over a probe's nodes, summed over the probes: no probe's gradient depends on how many there are.
         loss = torch.nn.functional.cross_entropy(logits, everyone, reduction="sum") / len(truth)
         loss.backward()
+        for part in (weight, bias):  # Adam's own weight decay, with a number for each probe
+            assert part.grad is not None
+            part.grad.addcmul_(decay, part.detach())
         optimiser.step()
 
 
 def _logits(weight: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
     """Probes × classes × nodes; with the few classes in front, both directions of the product run thrice as fast."""
     return torch.baddbmm(bias, weight, codes.mT)
+
+
+def _decays(weight_decay: float | Sequence[float], codes: Tensor) -> Tensor:
+    """Probes × 1 × 1."""
+    decays = torch.as_tensor(weight_decay, dtype=codes.dtype).flatten()
+    if len(decays) not in (1, len(codes)):
+        raise InputError(f"{len(decays)} weight decays for {len(codes)} probes; give one for all or one for each")
+    return decays.to(codes.device).expand(len(codes))[:, None, None]
 
 
 def _first_weights(codes: Tensor, classes: int, seed: int | Sequence[int]) -> Tensor:

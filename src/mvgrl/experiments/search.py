@@ -1,0 +1,146 @@
+"""Candidates for a recipe, compared without a look at what the tables are scored on.
+
+Node sets: on all nodes outside the test nodes. Graph sets: by the cross-validation inside the training folds. Seeds and
+folds are others than the tables'. Each candidate is trained once a seed, and its vectors are finished in several ways.
+
+    python -m mvgrl.experiments.search citeseer candidates.toml found.jsonl
+
+A candidate is a part of the file, with the settings that differ from the defaults: ``[wide]``, then ``hidden = 1024``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mvgrl.config import CODES, JOINS, Settings
+from mvgrl.evaluation import cluster, cross_validate, linear_predictions
+from mvgrl.experiments.published import GRAPH_DATASETS
+from mvgrl.graphs import load
+from mvgrl.graphs.datasets import Dataset
+from mvgrl.many_seeds import fit_seeds
+from mvgrl.training import Trained, resolve_device
+from mvgrl.views import ViewCache
+
+DECAYS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the linear probe
+SEEDS = range(100, 108)  # that no table uses
+_DRAWS = 8  # of train nodes
+
+
+def search(
+    name: str,
+    candidates: Mapping[str, Mapping[str, Any]],
+    *,
+    seeds: Sequence[int] = SEEDS,
+    device: str = "auto",
+    data_root: Path | None = None,
+) -> Iterator[dict[str, Any]]:
+    """A line a candidate, as soon as it is done: its settings, and the scores of each way to finish its vectors."""
+    task = "graph" if name in GRAPH_DATASETS else "node"
+    chosen = {label: Settings.from_dict({"task": task, **values}) for label, values in candidates.items()}
+    dataset, where, cache = load(name, data_root), resolve_device(device), ViewCache(memory=2**33)
+    for label, settings in chosen.items():
+        started = time.perf_counter()
+        runs = fit_seeds(dataset.graph, settings, seeds, device=where, cache=cache)
+        line = {
+            "dataset": name,
+            "candidate": label,
+            "settings": settings.content,
+            "seeds": len(seeds),
+            "epochs": float(np.mean([len(run.history.losses) for run in runs])),
+            "device": torch.cuda.get_device_name(where) if where.type == "cuda" else "cpu",
+        }
+        scores = _graph_scores if task == "graph" else _node_scores
+        for finish in _finishes(settings):
+            vectors = _vectors(runs, finish, where)
+            line[", ".join(map(str, finish.values()))] = scores(vectors, dataset, seeds)
+        yield line | {"seconds": time.perf_counter() - started}
+
+
+def _finishes(settings: Settings) -> Iterator[dict[str, Any]]:
+    """All of codes, join and unit_length that can be told apart: without heads, codes of one layer are the same."""
+    same = settings.task == "node" and settings.layers == 1 and settings.discriminator == "bilinear"
+    for codes, join, unit in itertools.product(CODES[:1] if same else CODES, JOINS, (False, True)):
+        yield {"codes": codes, "join": join, "unit_length": unit}
+
+
+def _vectors(runs: Sequence[Trained], finish: Mapping[str, Any], device: torch.device) -> list[Tensor]:
+    found = []
+    for run in runs:
+        run.model.settings = replace(run.model.settings, **finish)
+        nodes, graphs = run.represent()
+        found.append(torch.from_numpy(graphs if run.model.settings.task == "graph" else nodes).to(device))
+    return found
+
+
+def _graph_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[int]) -> dict[str, list[float]]:
+    """Mean and deviation over the seeds of the accuracy within the training folds."""
+    pairs = zip(vectors, seeds, strict=True)
+    inner = [cross_validate(codes, dataset.target, seed=seed).inner_accuracy[0] for codes, seed in pairs]
+    return {"inner": [float(np.mean(inner)), float(np.std(inner))]}
+
+
+def _node_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[int]) -> dict[str, list[float]]:
+    """Accuracies, a mean over the seeds for each of DECAYS; NMI and ARI of the nodes outside the test nodes.
+
+    ``pool``: train nodes drawn anew, as many as the split has, the rest of the pool predicted. ``rest``: with the
+    split's own train nodes. ``val``: with these, the validation nodes alone.
+    """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    splits, truth = dataset.splits, dataset.target
+    assert splits is not None
+    pool = np.setdiff1d(np.arange(len(truth)), splits["test"])
+    stack = torch.stack(list(vectors))
+    drawn = [_accuracies(stack, truth, train, pool, splits["val"], seeds) for train in _draws(truth, splits, pool)]
+    own = _accuracies(stack, truth, splits["train"], pool, splits["val"], seeds)
+    found = [cluster(codes, len(np.unique(truth)), seed=seed)[pool] for codes, seed in zip(vectors, seeds, strict=True)]
+    return {
+        "pool": np.mean([every for every, _ in drawn], axis=0).tolist(),
+        "rest": own[0].tolist(),
+        "val": own[1].tolist(),
+        "nmi": [float(np.mean([normalized_mutual_info_score(truth[pool], one) for one in found]))],
+        "ari": [float(np.mean([adjusted_rand_score(truth[pool], one) for one in found]))],
+    }
+
+
+def _draws(truth: np.ndarray, splits: Mapping[str, np.ndarray], pool: np.ndarray) -> list[np.ndarray]:
+    """Train nodes from the pool, as many of each class as the split has."""
+    rng = np.random.default_rng(1)
+    wanted = {label: int((truth[splits["train"]] == label).sum()) for label in np.unique(truth)}
+    return [
+        np.concatenate(
+            [rng.choice(pool[truth[pool] == label], count, replace=False) for label, count in wanted.items()]
+        )
+        for _ in range(_DRAWS)
+    ]
+
+
+def _accuracies(
+    stack: Tensor, truth: np.ndarray, train: np.ndarray, pool: np.ndarray, val: np.ndarray, seeds: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """On the pool less the train nodes, and on the val nodes, for each decay; all probes at once."""
+    rest = np.setdiff1d(pool, train)
+    many = stack[None].expand(len(DECAYS), -1, -1, -1)
+    decays = np.repeat(DECAYS, len(seeds)).tolist()
+    predicted = linear_predictions(many, truth, train, rest, weight_decay=decays, seed=list(seeds) * len(DECAYS))
+    hits = 100.0 * (predicted == truth[rest])
+    return hits.mean((1, 2)), hits[:, :, np.isin(rest, val)].mean((1, 2))
+
+
+if __name__ == "__main__":
+    dataset, candidates, out = sys.argv[1:4]
+    for line in search(dataset, tomllib.loads(Path(candidates).read_text(encoding="utf-8"))):
+        with Path(out).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")

@@ -1,0 +1,69 @@
+"""Candidates are scored on what no table is scored on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mvgrl import fit
+from mvgrl.config import Settings
+from mvgrl.errors import SettingsError
+from mvgrl.evaluation import cross_validate, linear_probe
+from mvgrl.experiments import search as module
+from mvgrl.experiments.search import DECAYS, search
+from mvgrl.graphs import load
+from mvgrl.graphs.datasets import Dataset
+
+TINY = dict(views=["adjacency", "ppr:top_k=8"], hidden=32, epochs=20)
+
+
+def test_the_labels_of_test_nodes_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    cora = load("cora-linqs")
+    assert cora.splits is not None
+
+    def scores(dataset: Dataset) -> dict:
+        monkeypatch.setattr(module, "load", lambda name, root: dataset)
+        (line,) = search("cora-linqs", {"tiny": TINY}, seeds=(100,), device="cpu")
+        return line
+
+    plain, target = scores(cora), cora.target.copy()
+    target[cora.splits["test"]] = np.random.default_rng(0).permutation(target[cora.splits["test"]])
+    hidden = scores(replace(cora, target=target))
+    for finish in ("projected, sum, False", "projected, concatenate, True"):
+        assert hidden[finish] == plain[finish]
+        assert {name: len(values) for name, values in plain[finish].items()} == {
+            **dict.fromkeys(("pool", "rest", "val"), len(DECAYS)),
+            **dict.fromkeys(("nmi", "ari"), 1),
+        }
+    target[cora.splits["val"]] = np.random.default_rng(0).permutation(target[cora.splits["val"]])
+    seen = scores(replace(cora, target=target))
+    assert max(seen[finish]["val"]) < max(plain[finish]["val"]) - 10
+
+
+def test_a_candidate_scores_what_its_probe_scores_alone() -> None:
+    (line,) = search("cora-linqs", {"tiny": TINY}, seeds=(100,), device="cpu")
+    cora = load("cora-linqs")
+    assert cora.splits is not None
+    settings = Settings.from_dict({**TINY, "join": "concatenate", "unit_length": True})
+    codes = fit(cora.graph, settings, seed=100, device="cpu").represent()[0]
+    parts = cora.splits["train"], cora.splits["val"]
+    alone = [100 * float(linear_probe(codes, cora.target, *parts, weight_decay=decay, seed=100)) for decay in DECAYS]
+    np.testing.assert_allclose(line["projected, concatenate, True"]["val"], alone, atol=0.34)  # one node of 300
+    assert (line["candidate"], line["seeds"], line["epochs"]) == ("tiny", 1, 20.0)
+
+
+def test_graphs_are_scored_inside_the_training_folds() -> None:
+    (line,) = search("mutag", {"tiny": dict(hidden=8, epochs=1)}, seeds=(100,), device="cpu")
+    mutag = load("mutag")
+    codes = fit(mutag.graph, Settings(task="graph", hidden=8, epochs=1), seed=100, device="cpu").represent()[1]
+    found = cross_validate(codes, mutag.target, seed=100)
+    assert line["projected, sum, False"]["inner"] == [pytest.approx(found.inner_accuracy[0], abs=0.6), 0.0]
+    assert len([key for key in line if "," in key]) == 12
+
+
+def test_an_unknown_setting_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="did you mean 'hidden'"):
+        next(search("cora-linqs", {"fine": TINY, "wrong": dict(hiden=3)}))
