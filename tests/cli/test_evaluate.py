@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mvgrl.embeddings import Embeddings, write_embeddings
-from mvgrl.evaluation import clustering_scores, cross_validate, linear_scores, random_splits
+from mvgrl.evaluation import clustering_scores, cross_validate, linear_scores, logistic_scores, random_splits
 from mvgrl.graphs import load
 
 
@@ -76,6 +76,21 @@ def test_the_split_of_a_file(run, labelled):
     shown = run("evaluate v.parquet --labels labels.csv --split split.csv").out
     assert shown.startswith("linear: the split of split.csv\n")
     assert f"{expected['accuracy'][0]:.2f} ± 0.00" in shown
+
+
+def test_logistic_regression_at_its_optimum(run, refused, labelled):
+    vectors, names = labelled
+    part = np.array(["train", "val", "test", "test", "train"] * 12)
+    write_rows("split.csv", "id,split", [f"n{i},{part[i]}" for i in range(60)])
+    expected = logistic_scores(
+        vectors, names, [{name: np.flatnonzero(part == name) for name in ("train", "val", "test")}]
+    )
+    result = run("evaluate v.parquet --labels labels.csv --split split.csv --protocol logistic --json").json
+    assert (result["protocol"], result["splits"]) == ("logistic", 1)
+    assert result["accuracy"]["mean"] == pytest.approx(expected["accuracy"][0])
+    assert run("evaluate v.parquet --labels labels.csv --protocol logistic --splits 3 --json").json["splits"] == 3
+    write_rows("split.csv", "id,split", [f"n{i},{'test' if part[i] == 'val' else part[i]}" for i in range(60)])
+    refused("evaluate v.parquet --labels labels.csv --split split.csv --protocol logistic", "val is empty")
 
 
 def test_the_split_of_a_dataset(run, cora):

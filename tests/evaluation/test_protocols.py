@@ -9,7 +9,15 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from mvgrl.errors import InputError
-from mvgrl.evaluation import linear_predictions, linear_probe, linear_scores, random_splits, summary
+from mvgrl.evaluation import (
+    linear_predictions,
+    linear_probe,
+    linear_scores,
+    logistic_predictions,
+    logistic_scores,
+    random_splits,
+    summary,
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +52,21 @@ def test_they_are_the_probes_of_the_splits_in_percent(blobs, kind):
         assert scores["macro_f1"][k] == pytest.approx(100 * macro_f1(labels[test], predicted))
     assert np.abs(scores["accuracy"] - scores["macro_f1"]).max() > 1  # the classes are of unequal size
     assert scores["accuracy"].tolist() != linear_scores(points, labels, splits, seed=4)["accuracy"].tolist()
+
+
+def test_the_tuned_regression_is_that_of_each_split_and_wants_val_nodes(blobs):
+    points, labels = blobs
+    splits = random_splits(labels, count=2)
+    scores = logistic_scores(points, labels, splits)
+    assert list(scores) == ["accuracy", "macro_f1"]
+    for k, split in enumerate(splits):
+        train, val, test = split.values()
+        predicted = logistic_predictions(points, labels, train, test, val=val)
+        assert scores["accuracy"][k] == 100 * (predicted == labels[test]).mean()
+        assert scores["macro_f1"][k] == pytest.approx(100 * macro_f1(labels[test], predicted))
+    without = {"train": splits[1]["train"], "test": splits[1]["test"]}
+    with pytest.raises(InputError, match="split 1: val is empty, and the strength is chosen on val nodes; add some"):
+        logistic_scores(points, labels, [splits[0], without])
 
 
 def test_validation_is_scored_only_where_every_split_has_it(blobs):

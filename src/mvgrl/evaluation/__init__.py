@@ -4,7 +4,7 @@ from mvgrl.evaluation.clustering import cluster, clustering_scores
 from mvgrl.evaluation.controls import propagated, untrained
 from mvgrl.evaluation.linear_probe import linear_predictions, linear_probe
 from mvgrl.evaluation.logistic import LogisticFit, logistic_fit, logistic_predictions, logistic_probe
-from mvgrl.evaluation.protocols import linear_scores, summary
+from mvgrl.evaluation.protocols import linear_scores, logistic_scores, summary
 from mvgrl.evaluation.splits import random_splits
 from mvgrl.evaluation.svm import LinearSVM, cross_validate
 
@@ -20,6 +20,7 @@ __all__ = [
     "logistic_fit",
     "logistic_predictions",
     "logistic_probe",
+    "logistic_scores",
     "propagated",
     "random_splits",
     "summary",

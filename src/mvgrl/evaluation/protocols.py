@@ -11,6 +11,7 @@ import torch
 from mvgrl.errors import InputError
 from mvgrl.evaluation.checks import check_known, check_scorable, checked_embeddings, checked_labels, node_numbers
 from mvgrl.evaluation.linear_probe import linear_predictions
+from mvgrl.evaluation.logistic import logistic_predictions
 from mvgrl.evaluation.splits import PARTS
 
 
@@ -33,26 +34,55 @@ def linear_scores(
     >>> linear_scores(points, ["low", "low", "high", "high"], splits)["accuracy"].tolist()
     [100.0, 100.0]
     """
-    from sklearn.metrics import f1_score  # here, not above: it brings pandas and pyarrow along where they are installed
-
     codes = checked_embeddings(embeddings, stacked=False)
     names = checked_labels(labels, len(codes))
     parts = _checked_splits(splits, names)  # all of them, before the first probe trains
     validated = all(len(val) for _, val, _ in parts)
-    accuracy, macro_f1, validation = [], [], []
+    found: dict[str, list[float]] = {name: [] for name in ("accuracy", "macro_f1")}
     for train, val, test in parts:
         asked = np.concatenate([val, test]) if validated else test
         predicted = linear_predictions(codes, names, train, asked, seed=seed, device=device, weight_decay=weight_decay)
-        hits = predicted == names[asked]
         rest = len(asked) - len(test)
-        accuracy.append(hits[rest:].mean())
-        # By number: scikit-learn takes classes that are fractions for a regression.
-        numbers = np.unique(np.concatenate([names[test], predicted[rest:]]), return_inverse=True)[1]
-        macro_f1.append(f1_score(*np.split(numbers, 2), average="macro"))
+        _note(found, names[test], predicted[rest:])
         if validated:
-            validation.append(hits[:rest].mean())
-    scores = {"accuracy": accuracy, "macro_f1": macro_f1} | ({"validation_accuracy": validation} if validated else {})
-    return {name: 100 * np.array(values) for name, values in scores.items()}
+            found.setdefault("validation_accuracy", []).append((predicted == names[asked])[:rest].mean())
+    return {name: 100 * np.array(values) for name, values in found.items()}
+
+
+def logistic_scores(
+    embeddings: Any, labels: Any, splits: Sequence[Mapping[str, Any]], *, device: torch.device | str | None = None
+) -> dict[str, np.ndarray]:
+    """Logistic regression at its optimum on every split: "accuracy" and "macro_f1" in percent, one entry a split.
+
+    Its strength is the one that does best on the split's "val" nodes, which every split must have.
+
+    >>> points = np.array([[-2.0], [-1.5], [-1.0], [1.0], [1.5], [2.0]])
+    >>> split = {"train": [0, 5], "val": [1, 4], "test": [2, 3]}
+    >>> logistic_scores(points, ["low"] * 3 + ["high"] * 3, [split])["accuracy"].tolist()
+    [100.0]
+    """
+    codes = checked_embeddings(embeddings, stacked=False)
+    names = checked_labels(labels, len(codes))
+    parts = _checked_splits(splits, names)
+    for number, (_, val, _) in enumerate(parts):
+        if not len(val):
+            raise InputError(
+                f"split {number}: val is empty, and the strength is chosen on val nodes; add some, or use linear_scores"
+            )
+    found: dict[str, list[float]] = {name: [] for name in ("accuracy", "macro_f1")}
+    for train, val, test in parts:
+        _note(found, names[test], logistic_predictions(codes, names, train, test, val=val, device=device))
+    return {name: 100 * np.array(values) for name, values in found.items()}
+
+
+def _note(found: dict[str, list[float]], truth: np.ndarray, predicted: np.ndarray) -> None:
+    """Add the scores of one split."""
+    from sklearn.metrics import f1_score  # here, not above: it brings pandas and pyarrow along where they are installed
+
+    found["accuracy"].append((predicted == truth).mean())
+    # By number: scikit-learn takes classes that are fractions for a regression.
+    numbers = np.unique(np.concatenate([truth, predicted]), return_inverse=True)[1]
+    found["macro_f1"].append(f1_score(*np.split(numbers, 2), average="macro"))
 
 
 def summary(scores: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
