@@ -86,7 +86,6 @@ class CrossValidated:
     nested_cs: np.ndarray  # runs × folds; the C chosen in each
     best_c_accuracy: np.ndarray  # runs
     best_cs: np.ndarray  # runs
-    inner_accuracy: np.ndarray  # runs; of the chosen C inside the training parts: what settings may be chosen by
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
@@ -145,7 +144,6 @@ def cross_validate(
         nested_cs=penalties[choice],
         best_c_accuracy=100 * outer.mean(axis=1)[np.arange(runs), best],
         best_cs=penalties[best],
-        inner_accuracy=100 * inner.mean(axis=2).max(axis=2).mean(axis=1),
     )
 
 
