@@ -89,7 +89,7 @@ def test_the_table_of_slips(
         (["node-clustering", "--setting", "bets"], "unknown setting 'bets'; did you mean 'best'?"),
         (["node-slips", "--setting", "paper"], "node-slips departs from the default settings; leave setting"),
         (["node-slips", "--dataset", "pubmed"], "dataset 'pubmed' is not in node-slips"),
-        (["node-clustering", "--runs", "0"], "--runs is 0; ask for at least one"),
+        (["node-clustering", "--runs", "0"], "runs is 0; ask for at least one"),
     ],
 )
 def test_wrong_words_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

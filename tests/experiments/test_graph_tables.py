@@ -12,9 +12,9 @@ import torch
 from mvgrl import fit
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation import cross_validate, propagated, untrained
-from mvgrl.experiments.graph_tables import reproduce
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
+from mvgrl.experiments.reproduce import reproduce
 from mvgrl.experiments.runs import table
 from mvgrl.graphs import load
 

@@ -10,8 +10,8 @@ import pytest
 from mvgrl import fit
 from mvgrl.evaluation import clustering_scores, linear_probe, logistic_probe, untrained
 from mvgrl.experiments.ledger import Ledger
-from mvgrl.experiments.node_tables import reproduce
 from mvgrl.experiments.recipes import load_recipe
+from mvgrl.experiments.reproduce import reproduce
 from mvgrl.experiments.runs import table
 from mvgrl.graphs import load
 

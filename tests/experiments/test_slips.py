@@ -11,6 +11,7 @@ from mvgrl.config import Settings
 from mvgrl.errors import SettingsError
 from mvgrl.experiments import slips
 from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.reproduce import reproduce
 from mvgrl.graphs import Graph
 from mvgrl.views import Heat
 
@@ -38,12 +39,12 @@ def test_a_change_is_run_once_and_measured_against_the_defaults(
     monkeypatch.setattr(slips, "DEFAULTS", Settings(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=2))
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []
     options = dict(datasets=["cora-linqs"], runs=2, device="cpu", tell=told.append)
-    table = slips.reproduce("node-slips", ledger, **options)
+    table = reproduce("node-slips", ledger, **options)
     assert [row["change"] for row in table] == list(rows)
     assert table[0]["difference"] == 0
     assert table[1]["difference"] == pytest.approx(table[1]["mean"] - table[0]["mean"])
     assert len(told) == 6
-    assert slips.reproduce("node-slips", ledger, **options) == table
+    assert reproduce("node-slips", ledger, **options) == table
     assert len(told) == 6
     assert {run.experiment for run in ledger} == {"node-slips"}
 
@@ -51,7 +52,7 @@ def test_a_change_is_run_once_and_measured_against_the_defaults(
 def test_without_the_first_row_there_is_no_difference(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     change = next(name for name in slips.ROWS if slips.ROWS[name])
-    recipe = slips._recipes("cora")[change].id
+    recipe = slips.recipes("cora")[change].id
     ledger.add([Run("node-slips", "cora", "best", change, 0, {"accuracy": 80.0}, 9, 0.1, "cpu", recipe)])
     (row,) = slips.table(ledger, ["cora"])
     assert (row["mean"], row["difference"]) == (80.0, None)
@@ -59,4 +60,4 @@ def test_without_the_first_row_there_is_no_difference(tmp_path: Path) -> None:
 
 def test_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="leave setting and recipes away"):
-        slips.reproduce("node-slips", Ledger(tmp_path / "runs.jsonl"), setting="paper")
+        reproduce("node-slips", Ledger(tmp_path / "runs.jsonl"), setting="paper")

@@ -75,7 +75,7 @@ def test_the_slips_are_a_column_a_dataset(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     changes = list(slips.ROWS)[:2]
     for change, accuracy in zip(changes, (80.0, 78.5), strict=True):
-        recipe = slips._recipes("cora")[change].id
+        recipe = slips.recipes("cora")[change].id
         ledger.add([Run("node-slips", "cora", "best", change, 0, {"accuracy": accuracy}, 9, 0.1, "cpu", recipe)])
     page = filled(PAGE.replace("node-clustering", "node-slips"), ledger)
     assert f"\n| {changes[1]} | 78.5 ± 0.0 (−1.5) |\n" in page

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, Device, flag, whole
-from mvgrl.errors import SettingsError, check_name
 
 
 def run(
@@ -51,25 +50,14 @@ def run(
     """
     console = Console(common)
 
-    from mvgrl.experiments import graph_tables, node_tables, slips
     from mvgrl.experiments.ledger import Ledger
-    from mvgrl.experiments.published import DATASETS, RUNS
+    from mvgrl.experiments.reproduce import reproduce
 
-    check_name("table", name, DATASETS, SettingsError)
-    known = DATASETS[name]
-    chosen = list(known) if dataset is None else dataset
-    for one in chosen:
-        if one not in known and any(one in others for others in DATASETS.values()):
-            raise SettingsError(f"dataset {one!r} is not in {name}; that table has {', '.join(known)}")
-        check_name("dataset", one, known, SettingsError)
-    if runs is not None and runs < 1:
-        raise SettingsError(f"--runs is {runs}; ask for at least one")
-    tables = {"graph-classification": graph_tables, slips.TABLE: slips}.get(name, node_tables)
-    rows = tables.reproduce(
+    rows = reproduce(
         name,
         Ledger(ledger),
-        datasets=chosen,
-        runs=RUNS[name] if runs is None else runs,
+        datasets=dataset,
+        runs=runs,
         setting=setting,
         device=device or "auto",
         data_root=data_root,

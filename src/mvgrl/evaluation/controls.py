@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 from mvgrl.config import Settings
 from mvgrl.graphs import Graph
 from mvgrl.training import feature_encoder, fit, make_batches, resolve_device
+from mvgrl.views import ViewCache
 
 
 def untrained(graph: Graph, settings: Settings, *, seed: int = 0, device: str = "auto") -> np.ndarray:
@@ -19,13 +20,14 @@ def untrained(graph: Graph, settings: Settings, *, seed: int = 0, device: str = 
     return graphs if settings.task == "graph" else nodes
 
 
-def propagated(graph: Graph, settings: Settings, *, device: str = "auto") -> np.ndarray:
+def propagated(graph: Graph, settings: Settings, *, device: str = "auto", cache: ViewCache | None = None) -> np.ndarray:
     """V·X, summed over the views, with nothing learned; for a graph task also summed over each graph's nodes.
 
     Where the settings ask for vectors of unit length, these are too.
     """
     codes = []
-    batches = make_batches(graph, settings, feature_encoder(graph, settings), device=resolve_device(device))
+    encoder, where = feature_encoder(graph, settings), resolve_device(device)
+    batches = make_batches(graph, settings, encoder, device=where, cache=cache)
     with torch.inference_mode():
         for batch in batches.whole():
             features = batch.features.dense()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,40 +12,28 @@ from torch import Tensor
 
 from mvgrl.evaluation import clustering_scores, linear_predictions, logistic_probe, propagated
 from mvgrl.experiments.ledger import Ledger
-from mvgrl.experiments.published import NODE_DATASETS
-from mvgrl.experiments.recipes import Recipe, load_recipe
-from mvgrl.experiments.runs import Missing, Progress, completed, lines
+from mvgrl.experiments.recipes import Recipe
+from mvgrl.experiments.runs import Missing, Progress, lines
 from mvgrl.graphs.datasets import Dataset
 from mvgrl.many_seeds import fit_seeds
 from mvgrl.views import ViewCache
 
 
-def reproduce(
-    experiment: str,
+def run(
+    dataset: Dataset,
+    recipe: Recipe,
+    missing: Missing,
     ledger: Ledger,
-    *,
-    datasets: Sequence[str] = NODE_DATASETS,
-    runs: int = 50,
-    setting: str = "best",
-    device: str = "auto",
-    data_root: Path | None = None,
-    recipes: Path | None = None,
-    tell: Progress = lambda text: None,
-) -> list[dict[str, Any]]:
-    """Run what the ledger lacks, and return the table: a row a dataset and metric."""
-    chosen = [load_recipe(name, setting, table=experiment, folder=recipes) for name in datasets]
-    return completed(experiment, ledger, chosen, _run, runs=runs, device=device, data_root=data_root, tell=tell)
-
-
-def _run(
-    dataset: Dataset, recipe: Recipe, missing: Missing, ledger: Ledger, device: torch.device, tell: Progress
+    device: torch.device,
+    tell: Progress,
+    cache: ViewCache,
 ) -> None:
-    cache = ViewCache(memory=2**33)
+    """Train the missing seeds of every variant, score the recipe's tables from the same vectors, write their lines."""
     for variant, seeds in missing.items():
-        run_seeds(dataset, recipe, variant, seeds, ledger, device, tell, cache)
+        _run_seeds(dataset, recipe, variant, seeds, ledger, device, tell, cache)
 
 
-def run_seeds(
+def _run_seeds(
     dataset: Dataset,
     recipe: Recipe,
     variant: str,
@@ -57,10 +43,11 @@ def run_seeds(
     tell: Progress,
     cache: ViewCache,
 ) -> None:
-    """Train, score the recipe's tables from the same vectors, and write their lines."""
     settings = recipe.settings
     stack = _at_once(dataset, recipe, device)
-    codes = propagated(dataset.graph, settings, device=str(device)) if variant == "propagated" and seeds else None
+    codes = None
+    if variant == "propagated" and seeds:
+        codes = propagated(dataset.graph, settings, device=str(device), cache=cache)
     for start in range(0, len(seeds), stack):
         some = seeds[start : start + stack]
         which = f"seed {some[0]}" if len(some) == 1 else f"seeds {some[0]} to {some[-1]}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,33 +13,10 @@ import mvgrl
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import METRICS, PUBLISHED
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.graphs import load
-from mvgrl.graphs.datasets import Dataset
-from mvgrl.training import resolve_device
 
 VARIANTS = ("trained", "untrained", "propagated")
 Missing = dict[str, list[int]]  # the seeds of each variant
 Progress = Callable[[str], None]
-Runner = Callable[[Dataset, Recipe, Missing, Ledger, torch.device, Progress], None]
-
-
-def completed(
-    experiment: str,
-    ledger: Ledger,
-    recipes: Sequence[Recipe],
-    run: Runner,
-    *,
-    runs: int,
-    device: str,
-    data_root: Path | None,
-    tell: Progress,
-) -> list[dict[str, Any]]:
-    """The table, after ``run`` has done what the ledger lacks of it."""
-    for recipe in recipes:
-        missing = {variant: missing_seeds(ledger, experiment, recipe, variant, runs) for variant in VARIANTS}
-        if any(missing.values()):
-            run(load(recipe.dataset, data_root), recipe, missing, ledger, resolve_device(device), tell)
-    return table(experiment, ledger, recipes, runs=runs)
 
 
 def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: int) -> list[dict[str, Any]]:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from mvgrl.config import Settings
-from mvgrl.errors import SettingsError
 from mvgrl.experiments.ledger import Ledger
-from mvgrl.experiments.node_tables import run_seeds
 from mvgrl.experiments.published import DATASETS
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Progress, missing_seeds
-from mvgrl.graphs import Graph, load
-from mvgrl.training import resolve_device
-from mvgrl.views import View, ViewCache
+from mvgrl.graphs import Graph
+from mvgrl.views import View
 from mvgrl.views.adjacency import normalised, with_self_loops
 from mvgrl.views.base import check_dense_size
 
@@ -88,38 +83,13 @@ ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-def reproduce(
-    experiment: str,
-    ledger: Ledger,
-    *,
-    datasets: Sequence[str] = DATASETS[TABLE],
-    runs: int = 10,
-    setting: str = "best",
-    device: str = "auto",
-    data_root: Path | None = None,
-    recipes: Path | None = None,
-    tell: Progress = lambda text: None,
-) -> list[dict[str, Any]]:
-    """Run what the ledger lacks, and return the table: a row a dataset and change."""
-    if setting != "best" or recipes is not None:
-        raise SettingsError(f"{experiment} departs from the default settings; leave setting and recipes away")
-    for name in datasets:
-        dataset, cache = None, ViewCache(memory=2**33)
-        for row, recipe in _recipes(name).items():
-            seeds = missing_seeds(ledger, experiment, recipe, row, runs)
-            if seeds:
-                dataset = dataset or load(name, data_root)
-                run_seeds(dataset, recipe, row, seeds, ledger, resolve_device(device), tell, cache)
-    return table(ledger, datasets, runs=runs)
-
-
 def table(ledger: Ledger, datasets: Sequence[str] = DATASETS[TABLE], *, runs: int = 10) -> list[dict[str, Any]]:
     """The rows from the ledger alone; "difference" is in points, against the first row of the dataset."""
     found = [run for run in ledger if run.experiment == TABLE and run.seed < runs]
     rows: list[dict[str, Any]] = []
     for name in datasets:
         base = None
-        for change, recipe in _recipes(name).items():
+        for change, recipe in recipes(name).items():
             mine = [run for run in found if (run.dataset, run.variant, run.recipe) == (name, change, recipe.id)]
             if not mine:
                 continue
@@ -140,7 +110,8 @@ def table(ledger: Ledger, datasets: Sequence[str] = DATASETS[TABLE], *, runs: in
     return rows
 
 
-def _recipes(dataset: str) -> dict[str, Recipe]:
+def recipes(dataset: str) -> dict[str, Recipe]:
+    """The settings of each row."""
     return {
         row: Recipe(dataset, "best", replace(DEFAULTS, **changes), tables=(TABLE,)) for row, changes in ROWS.items()
     }
