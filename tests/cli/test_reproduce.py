@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from mvgrl.cli import main
 from mvgrl.config import Settings
 from mvgrl.experiments import slips
+from mvgrl.experiments.ablations import ABLATIONS, Ablation, recipes
+from mvgrl.experiments.ledger import Ledger, Run
 
 TINY = '[best]\nviews = ["adjacency", "ppr:top_k=8"]\nhidden = 16\nepochs = 3\n'
 
@@ -71,6 +74,108 @@ def test_the_table_of_slips(
     assert standard[-3][0] in "+−"
 
 
+@pytest.fixture
+def graph_flags(tmp_path: Path) -> list[str]:
+    (tmp_path / "recipes" / "graph").mkdir(parents=True)
+    (tmp_path / "recipes" / "graph" / "mutag.toml").write_text("[best]\nhidden = 4\nepochs = 1\n")
+    places = ["--ledger", str(tmp_path / "runs.jsonl"), "--recipes", str(tmp_path / "recipes")]
+    return [*places, "--dataset", "mutag", "--runs", "1"]
+
+
+def test_the_table_of_an_ablation(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["reproduce", "ablation-encoders", *graph_flags, "--device", "cpu"]
+    assert main([*words, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    keys = {"dataset", "row", "metric", "mean", "std", "runs", "paper", "paper_std", "seconds", "failed", "note"}
+    assert all(set(row) == keys for row in rows)
+    assert [(row["row"], row["paper"], row["paper_std"]) for row in rows] == [
+        ("shared", 82.8, 1.9),
+        ("dedicated", 89.7, 1.1),
+        ("shared, two of four views at random", None, None),
+    ]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""  # nothing left to run
+    head, line, key, note = shown.out.splitlines()
+    assert head.split() == ["dataset", *" ".join(row["row"] for row in rows).split()]
+    shared, dedicated, drawn = (f"{row['mean']:.1f}" for row in rows)
+    assert line.split() == ["mutag", shared, "(82.8)", dedicated, "(89.7)", drawn]
+    assert (len(head), key) == (len(line), "ours (the paper's)")
+    assert note == "shared, two of four views at random: two views a sample in training; the vectors join all four"
+
+
+def test_what_failed_is_shown_and_can_be_run_again(
+    graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = recipes(ABLATIONS["ablation-bounds"], "mutag", folder=tmp_path / "recipes")
+    Ledger(tmp_path / "runs.jsonl").add(
+        Run("ablation-bounds", "mutag", "best", row, 0, {}, 0, 1.0, "cpu", recipe.id, failed="out of memory")
+        for row, recipe in rows.items()
+    )
+    words = ["reproduce", "ablation-bounds", *graph_flags, "--device", "cpu"]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1].split()[:3] == ["mutag", "failed", "(82.2)"]
+    assert shown.out.splitlines()[3:] == [f"{row}: failed: out of memory" for row in rows]
+    assert shown.err.endswith("runs.jsonl has 4 failed runs of ablation-bounds; --retry-failed runs them again\n")
+    assert main([*words, "--retry-failed"]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.err.splitlines()) == 4
+    assert "failed" not in shown.out + shown.err
+
+
+def test_the_list(graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = recipes(ABLATIONS["ablation-modes"], "mutag", folder=tmp_path / "recipes")["hybrid"].id
+    run = Run("ablation-modes", "mutag", "best", "hybrid", 0, {"nested": 80.0}, 1, 30.0, "cpu", recipe)
+    Ledger(tmp_path / "runs.jsonl").add([run])
+    assert main(["reproduce", "list", *graph_flags, "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["experiments"]
+    assert [row["experiment"] for row in listed][:2] == ["graph-classification", "ablation-bounds"]
+    (modes,) = (row for row in listed if row["experiment"] == "ablation-modes")
+    counts = dict(runs=5, done=1, failed=0, seconds_left=120.0)
+    assert modes == dict(experiment="ablation-modes", datasets=["mutag"], **counts)
+    assert main(["reproduce", "list", *graph_flags]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["experiment", "datasets", "runs", "done", "failed", "time", "left"]
+    assert lines[1] == ["graph-classification", "1", "3", "0", "0", "–"]
+    assert ["ablation-modes", "1", "5", "1", "0", "2", "min"] in lines
+
+
+def test_the_list_of_ours_has_every_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "list", "--ledger", "none.jsonl", "--json"]) == 0
+    listed = {row["experiment"]: row for row in json.loads(capsys.readouterr().out)["experiments"]}
+    assert set(ABLATIONS) < set(listed)
+    assert listed["ablation-bounds"]["runs"] == 4 * (3 * 5 + 5 * 3)
+    assert listed["ablation-negatives"]["runs"] == 3 * 3 * 5
+    assert listed["node-clustering"]["runs"] == 4 * 50 * 3
+    assert all((row["done"], row["seconds_left"]) == (0, None) for row in listed.values())
+    assert not Path("none.jsonl").exists()
+
+
+@pytest.fixture
+def one_ablation() -> Iterator[None]:
+    """A small one in place of all, which come back in their order."""
+    kept = dict(ABLATIONS)
+    ABLATIONS.clear()
+    small = Ablation("ablation-small", "Width", {"four": {}, "two": dict(hidden=2)}, ("mutag",))
+    ABLATIONS[small.name] = small
+    yield
+    ABLATIONS.clear()
+    ABLATIONS.update(kept)
+
+
+@pytest.mark.usefixtures("one_ablation")
+def test_all_of_them(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "all", *graph_flags, "--device", "cpu"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("graph-classification\ndataset  metric")
+    assert "\n\nablation-small\ndataset  four   two\nmutag" in text
+    assert main(["reproduce", "all", *graph_flags, "--device", "cpu", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert list(json.loads(shown.out)["tables"]) == ["graph-classification", "ablation-small"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -90,6 +195,11 @@ def test_the_table_of_slips(
         (["node-slips", "--setting", "paper"], "node-slips departs from the default settings; leave setting"),
         (["node-slips", "--dataset", "pubmed"], "dataset 'pubmed' is not in node-slips"),
         (["node-clustering", "--runs", "0"], "runs is 0; ask for at least one"),
+        (["ablation-bound"], "unknown table 'ablation-bound'; did you mean 'ablation-bounds'?"),
+        (["ablation-negatives", "--dataset", "mutag"], "dataset 'mutag' is not in ablation-negatives; that table has"),
+        (["ablation-views", "--setting", "paper"], "ablation-views departs from the recipes named best; leave setting"),
+        (["all", "--setting", "released"], "node-slips departs from the default settings; leave setting"),
+        (["list", "--dataset", "coar"], "unknown dataset 'coar'; did you mean 'cora'?"),
     ],
 )
 def test_wrong_words_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

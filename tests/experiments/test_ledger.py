@@ -6,7 +6,7 @@ import json
 import logging
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,21 @@ def test_the_same_run_counts_once_and_the_first_stands(tmp_path: Path) -> None:
     assert [run.scores["nmi"] for run in ledger] == [0.5, 0.5]
 
 
-@pytest.mark.parametrize("cut", ['{"experiment": "node-clus', "null", "[1]", '{"seed": 1}', "\x00\x00"])
+def test_a_run_that_failed_gives_way_to_a_later_one_and_a_run_that_did_not_stands(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    failed = replace(RUN, scores={}, failed="out of memory")
+    ledger.add([failed, replace(RUN, seed=1)])
+    assert [(run.failed, run.scores) for run in ledger] == [("out of memory", {}), ("", {"nmi": 0.5})]
+    ledger.add([replace(failed, failed="the loss became nan"), replace(failed, seed=1)])
+    assert [run.failed for run in ledger] == ["the loss became nan", ""]
+    ledger.add([RUN, failed])
+    assert list(ledger) == [RUN, replace(RUN, seed=1)]
+
+
+STRANGE = json.dumps({**asdict(RUN), "dataset": ["cora"]})  # a name that is none
+
+
+@pytest.mark.parametrize("cut", ['{"experiment": "node-clus', "null", "[1]", '{"seed": 1}', "\x00\x00", STRANGE])
 def test_a_line_cut_off_or_foreign_is_passed_over_and_the_next_is_whole(
     cut: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -52,7 +66,7 @@ def test_a_line_cut_off_or_foreign_is_passed_over_and_the_next_is_whole(
 def test_two_processes_do_not_corrupt_it(tmp_path: Path) -> None:
     code = """
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from mvgrl.experiments.ledger import Ledger, Run
 ledger = Ledger(sys.argv[1])
 for seed in range(200):

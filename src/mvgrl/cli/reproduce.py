@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, Device, flag, whole
+
+Rows = list[dict[str, Any]]
 
 
 def run(
@@ -18,11 +21,15 @@ def run(
     ] = None,
     runs: Annotated[
         int | None,
-        flag("Seeds, counted from 0 (as many as in the paper: 50 for nodes, 5 for graphs).", converter=whole),
+        flag(
+            "Seeds, counted from 0 (nodes 50, graphs 5, as in the paper; node-slips 10; ablations: nodes 5, graphs 3).",
+            converter=whole,
+        ),
     ] = None,
     setting: Annotated[
         str, flag("best (ours, default), paper (the text's) or released (the authors' code's).")
     ] = "best",
+    retry_failed: Annotated[bool, flag("Run again what the ledger has as failed.")] = False,
     ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
     recipes: Annotated[Path | None, flag("A folder of recipes, node/ and graph/DATASET.toml (ours).")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
@@ -32,50 +39,139 @@ def run(
     """Run a table of the paper, and print it with ours beside it.
 
     ```
+    mvgrl reproduce list
     mvgrl reproduce node-classification
     mvgrl reproduce node-clustering --dataset cora --runs 5
     mvgrl reproduce graph-classification --dataset mutag
     mvgrl reproduce node-classification --setting released --json
+    mvgrl reproduce ablation-views --dataset mutag
+    mvgrl reproduce all
     ```
 
     Runs that are in the ledger already are not run again, so an interrupted table goes on where it was. Each trained
     run gives the lines of both node tables. Beside every number stand two controls: the same encoder untrained, and
-    propagated features.
+    propagated features. An ablation changes one thing of each dataset's recipe and has no controls. A run that fails is
+    kept with its reason, and the others go on.
 
     Parameters
     ----------
     name
-        node-classification (the paper's Table 2), node-clustering (Table 3), graph-classification (Table 4), or
-        node-slips (what text and code of the paper do otherwise, one thing at a time).
+        node-classification (the paper's Table 2), node-clustering (Table 3), graph-classification (Table 4),
+        node-slips (what text and code of the paper do otherwise, one thing at a time), ablation-bounds, -modes,
+        -views, -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; all (one after the
+        other), or list (what there is, and what is left to be run).
     """
     console = Console(common)
 
     from mvgrl.experiments.ledger import Ledger
-    from mvgrl.experiments.reproduce import reproduce
+    from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
 
-    rows = reproduce(
-        name,
-        Ledger(ledger),
+    lines = Ledger(ledger)
+    if name == "list":
+        rows = overview(lines, datasets=dataset, runs=runs, recipes=recipes)
+        console.result({"experiments": rows, "ledger": str(ledger)}, _as_list(rows))
+        return
+    options: dict[str, Any] = dict(
         datasets=dataset,
         runs=runs,
         setting=setting,
         device=device or "auto",
         data_root=data_root,
         recipes=recipes,
+        retry_failed=retry_failed,
         tell=console.note,
     )
-    values = {"experiment": name, "setting": setting, "rows": rows, "ledger": str(ledger)}
-    console.result(values, _as_table(rows))
+    if name != "all":
+        rows = reproduce(name, lines, **options)
+        values = {"experiment": name, "setting": setting, "rows": rows, "ledger": str(ledger)}
+        console.result(values, _as_table(name, rows))
+        if failed := sum(1 for line in lines if line.failed and line.experiment == name):
+            console.note(f"{ledger} has {failed} failed runs of {name}; --retry-failed runs them again")
+        return
+    tables: dict[str, Rows] = {}
+    for table, rows in reproduce_all(lines, **options):
+        tables[table] = rows
+        if not console.json:
+            console.result({}, f"{table}\n{_as_table(table, rows)}\n")
+    if console.json:
+        console.result({"experiment": name, "setting": setting, "tables": tables, "ledger": str(ledger)})
 
 
-def _as_table(rows: list[dict[str, Any]]) -> str:
+def _as_table(name: str, rows: Rows) -> str:
+    from mvgrl.experiments.ablations import ABLATIONS
     from mvgrl.reports.tables import printed
 
+    if name in ABLATIONS:
+        return _as_ablation(rows, list(ABLATIONS[name].rows))
     keys: tuple[str, ...] = ("dataset", "metric", "paper", "ours", "untrained", "propagated", "runs", "seconds")
     if rows and "change" in rows[0]:
         keys = ("dataset", "change", "ours", "difference", "runs", "seconds")
-    lines = [(*keys[:-1], "s a run"), *(tuple(printed(row)[key] for key in keys) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(keys))]
-    left = (f"{line[0]:<{widths[0]}}  {line[1]:<{widths[1]}}" for line in lines)
-    right = ("  ".join(f"{cell:>{width}}" for cell, width in zip(line[2:], widths[2:], strict=True)) for line in lines)
-    return "\n".join(f"{start}  {end}" for start, end in zip(left, right, strict=True))
+    return _aligned(
+        [(*keys[:-1], "s a run"), *(tuple(printed(row)[key] for key in keys) for row in rows)], left_columns=2
+    )
+
+
+def _as_ablation(rows: Rows, order: list[str]) -> str:
+    """A line a dataset and a column a row of the ablation: ours, and the paper's in brackets; below, what to know."""
+    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+    names = sorted({row["row"] for row in rows}, key=order.index)
+    cells = {(row["dataset"], row["row"]): _cell(row) for row in rows}
+    lines = [("dataset", *names)]
+    lines += [(dataset, *(cells.get((dataset, name), "–") for name in names)) for dataset in datasets]
+    key = ["ours (the paper's)"] if any(row["paper"] is not None for row in rows) else []
+    return "\n".join([_aligned(lines, left_columns=1), *key, *_remarks(rows)])
+
+
+def _remarks(rows: Rows) -> list[str]:
+    """What is to be said of some rows: each thing once a row, with the datasets it holds for, unless for all."""
+    everywhere: dict[str, list[str]] = {}
+    said: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        everywhere.setdefault(row["row"], []).append(row["dataset"])
+        failed = f"failed: {row['failed']}" if row["failed"] else None
+        for text in filter(None, (failed, row["note"])):
+            said.setdefault((row["row"], text), []).append(row["dataset"])
+    remarks = []
+    for (name, text), places in said.items():
+        where = "" if places == everywhere[name] else f" ({', '.join(places)})"
+        remarks.append(f"{name}{where}: {text}")
+    return remarks
+
+
+def _cell(row: dict[str, Any]) -> str:
+    ours = "failed" if row["failed"] else f"{row['mean']:.1f}"
+    return ours if row["paper"] is None else f"{ours} ({row['paper']:.1f})"
+
+
+def _as_list(rows: Rows) -> str:
+    lines = [("experiment", "datasets", "runs", "done", "failed", "time left")]
+    for row in rows:
+        numbers = (str(row[key]) for key in ("runs", "done", "failed"))
+        lines.append((row["experiment"], str(len(row["datasets"])), *numbers, _duration(row["seconds_left"])))
+    return _aligned(lines, left_columns=1)
+
+
+def _duration(seconds: float | None) -> str:
+    """Hours and minutes, or less.
+
+    >>> _duration(None), _duration(0.0), _duration(42.4), _duration(4000.0)
+    ('–', '0 s', '42 s', '1 h 07 min')
+    """
+    if seconds is None:
+        return "–"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _aligned(lines: Sequence[tuple[str, ...]], *, left_columns: int) -> str:
+    """Columns as wide as they have to be, the first ones flush left."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            f"{cell:<{width}}" if place < left_columns else f"{cell:>{width}}"
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )

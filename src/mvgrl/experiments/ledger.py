@@ -31,6 +31,7 @@ class Run:
     device: str
     recipe: str  # its hash
     versions: dict[str, str] = field(default_factory=dict)
+    failed: str = ""  # why there are no scores
 
     @property
     def key(self) -> tuple[str, str, str, str, int, str]:
@@ -53,20 +54,20 @@ class Ledger:
         self.path = Path(path)
 
     def __iter__(self) -> Iterator[Run]:
-        """The runs, oldest first; of two of the same key only the first."""
-        seen = set()
+        """The runs, oldest first; of two of the same key only the first, unless it failed: then the last."""
+        runs: dict[tuple[Any, ...], Run] = {}
         for number, line in enumerate(self._lines(), start=1):
             run = _parsed(line)
             if run is None:
                 if line.strip():
                     logger.warning("%s, line %d is not a run; passed over", self.path, number)
-            elif run.key not in seen:
-                seen.add(run.key)
-                yield run
+            elif run.key not in runs or runs[run.key].failed:
+                runs[run.key] = run
+        yield from runs.values()
 
     def add(self, runs: Iterable[Run]) -> None:
         """Append runs: in one write at the end of the file, which the system does not tear apart."""
-        lines = "".join(json.dumps(asdict(run), sort_keys=True) + "\n" for run in runs)
+        lines = "".join(json.dumps(_written(run), sort_keys=True) + "\n" for run in runs)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab+") as file:
@@ -91,13 +92,20 @@ class Ledger:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
 
 
+def _written(run: Run) -> dict[str, Any]:
+    values = asdict(run)
+    return values if run.failed else {name: value for name, value in values.items() if name != "failed"}
+
+
 def _parsed(line: str) -> Run | None:
     try:
         values: Any = json.loads(line)
-        run = Run(**{name: values[name] for name in Run.__dataclass_fields__})
+        run = Run(**{name: values[name] for name in Run.__dataclass_fields__ if name != "failed" or name in values})
     except (ValueError, KeyError, TypeError):
         return None
-    return run if isinstance(run.scores, dict) and isinstance(run.seed, int) else None
+    words = (run.experiment, run.dataset, run.setting, run.variant, run.device, run.recipe, run.failed)
+    sound = isinstance(run.scores, dict) and isinstance(run.seed, int) and all(isinstance(word, str) for word in words)
+    return run if sound else None
 
 
 def _lock(descriptor: int) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -13,9 +14,9 @@ from torch import Tensor
 from mvgrl.evaluation import clustering_scores, linear_predictions, logistic_probe, propagated
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Missing, Progress, lines
+from mvgrl.experiments.runs import Missing, Progress, failed_lines, lines, reason
 from mvgrl.graphs.datasets import Dataset
-from mvgrl.many_seeds import fit_seeds
+from mvgrl.many_seeds import fit_seeds, stackable
 from mvgrl.views import ViewCache
 
 
@@ -43,27 +44,45 @@ def _run_seeds(
     tell: Progress,
     cache: ViewCache,
 ) -> None:
-    settings = recipe.settings
     stack = _at_once(dataset, recipe, device)
-    codes = None
-    if variant == "propagated" and seeds:
-        codes = propagated(dataset.graph, settings, device=str(device), cache=cache)
+    plain = lru_cache(lambda: propagated(dataset.graph, recipe.settings, device=str(device), cache=cache))
     for start in range(0, len(seeds), stack):
         some = seeds[start : start + stack]
         which = f"seed {some[0]}" if len(some) == 1 else f"seeds {some[0]} to {some[-1]}"
         tell(f"{dataset.name}, {recipe.setting}, {variant}: {which}")
         started = time.perf_counter()
-        if codes is not None:  # the same for every seed: only the probe and K-Means start anew
-            epochs = [0] * len(some)
-            vectors: Iterable[np.ndarray] = (codes for _ in some)
+        try:
+            epochs, vectors = _vectors(dataset, recipe, variant, some, device, cache, stack, plain)
+            scores = _scores(vectors, dataset, recipe, some, device)
+        except Exception as error:
+            why = reason(error)
         else:
-            chosen = replace(settings, epochs=0) if variant == "untrained" else settings
-            trained = fit_seeds(dataset.graph, chosen, some, device=device, cache=cache, at_once=stack)
-            epochs = [len(run.history.losses) for run in trained]
-            vectors = (run.represent()[0] for run in trained)
-        scores = _scores(vectors, dataset, recipe, some, device)
+            why = ""
         seconds = (time.perf_counter() - started) / len(some)
-        ledger.add(lines(recipe, variant, some, scores, epochs, seconds, device))
+        if why:
+            tell(f"{dataset.name}, {recipe.setting}, {variant}: {which} failed: {why}")
+            ledger.add(failed_lines(recipe, variant, some, why, seconds, device))
+        else:
+            ledger.add(lines(recipe, variant, some, scores, epochs, seconds, device))
+
+
+def _vectors(
+    dataset: Dataset,
+    recipe: Recipe,
+    variant: str,
+    seeds: Sequence[int],
+    device: torch.device,
+    cache: ViewCache,
+    stack: int,
+    plain: Callable[[], np.ndarray],
+) -> tuple[list[int], Iterable[np.ndarray]]:
+    """The epochs that each seed took, and its vectors."""
+    settings = recipe.settings
+    if variant == "propagated":  # the same for every seed: only the probe and K-Means start anew
+        return [0] * len(seeds), (plain() for _ in seeds)
+    chosen = replace(settings, epochs=0) if variant == "untrained" else settings
+    trained = fit_seeds(dataset.graph, chosen, seeds, device=device, cache=cache, at_once=stack)
+    return [len(run.history.losses) for run in trained], (run.represent()[0] for run in trained)
 
 
 def _scores(
@@ -110,8 +129,8 @@ def _classified(
 
 def _at_once(dataset: Dataset, recipe: Recipe, device: torch.device) -> int:
     """How many seeds fit into half of the memory, by the measured hundred bytes a node, dimension and layer."""
-    if device.type == "cpu":
-        return 1  # which a single training keeps busy
+    if device.type == "cpu" or not stackable(recipe.settings):
+        return 1  # which a single training keeps busy; or which is all that can be trained as one
     free = torch.cuda.mem_get_info(device)[0]
     samples = recipe.settings.sample_size * recipe.settings.batch_size
     nodes = dataset.graph.nodes if recipe.settings.sampler == "full" else max(samples, dataset.graph.nodes)

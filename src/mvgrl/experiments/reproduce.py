@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from mvgrl.errors import SettingsError, check_name
-from mvgrl.experiments import graph_tables, node_tables, slips
+from mvgrl.experiments import ablations, graph_tables, node_tables, slips
+from mvgrl.experiments.ablations import ABLATIONS
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.published import DATASETS, RUNS
 from mvgrl.experiments.recipes import Recipe, load_recipe
@@ -21,8 +23,18 @@ from mvgrl.training import resolve_device
 from mvgrl.views import ViewCache
 
 Runner = Callable[[Dataset, Recipe, Missing, Ledger, torch.device, Progress, ViewCache], None]
+Step = tuple[Recipe, tuple[str, ...]]  # a recipe, and the variants to be run of it
 
 _RUNNERS: dict[str, Runner] = {"node": node_tables.run, "graph": graph_tables.run}
+
+
+def experiments() -> dict[str, tuple[str, ...]]:
+    """All that can be reproduced, and the datasets of each.
+
+    >>> experiments()["ablation-negatives"]
+    ('cora-linqs', 'citeseer', 'pubmed')
+    """
+    return {**DATASETS, **{name: ablation.datasets for name, ablation in ABLATIONS.items()}}
 
 
 def reproduce(
@@ -35,32 +47,110 @@ def reproduce(
     device: str = "auto",
     data_root: Path | None = None,
     recipes: Path | None = None,
+    retry_failed: bool = False,
     tell: Progress = lambda text: None,
 ) -> list[dict[str, Any]]:
     """Run what the ledger lacks, and return the rows; all datasets and as many runs as usual, unless told otherwise."""
-    check_name("table", experiment, DATASETS, SettingsError)
+    check_name("table", experiment, experiments(), SettingsError)
     names = _checked_datasets(experiment, datasets)
-    runs = RUNS[experiment] if runs is None else runs
-    if runs < 1:
+    if runs is not None and runs < 1:
         raise SettingsError(f"runs is {runs}; ask for at least one")
     plan = _plan(experiment, names, setting, recipes)
     where = resolve_device(device)
     for name, steps in groupby(plan, key=lambda step: step[0].dataset):
         dataset, cache = None, ViewCache(memory=2**33)
         for recipe, variants in steps:
-            missing = {variant: missing_seeds(ledger, experiment, recipe, variant, runs) for variant in variants}
+            most = _runs(experiment, recipe, runs)
+            missing = {
+                variant: missing_seeds(ledger, experiment, recipe, variant, most, retry_failed=retry_failed)
+                for variant in variants
+            }
             if any(missing.values()):
                 dataset = dataset or load(name, data_root)
                 _RUNNERS[recipe.settings.task](dataset, recipe, missing, ledger, where, tell, cache)
+    if experiment in ABLATIONS:
+        return ablations.table(experiment, ledger, names, runs=runs, folder=recipes)
+    most = RUNS[experiment] if runs is None else runs
     if experiment == slips.TABLE:
-        return slips.table(ledger, names, runs=runs)
-    return table(experiment, ledger, [recipe for recipe, _ in plan], runs=runs)
+        return slips.table(ledger, names, runs=most)
+    return table(experiment, ledger, [recipe for recipe, _ in plan], runs=most)
 
 
-def _plan(
-    experiment: str, names: Sequence[str], setting: str, recipes: Path | None
-) -> list[tuple[Recipe, tuple[str, ...]]]:
+def reproduce_all(
+    ledger: Ledger, *, datasets: Sequence[str] | None = None, recipes: Path | None = None, **options: Any
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """One table after the other, its name and its rows; of some datasets, the tables that have them."""
+    chosen = _tables_of(datasets)
+    for experiment, names in chosen.items():  # what is wrong with the last is said before the first is run
+        _plan(experiment, names, options.get("setting", "best"), _folder(experiment, recipes))
+    for experiment, names in chosen.items():
+        yield experiment, reproduce(experiment, ledger, datasets=names, recipes=_folder(experiment, recipes), **options)
+
+
+def overview(
+    ledger: Ledger, *, datasets: Sequence[str] | None = None, runs: int | None = None, recipes: Path | None = None
+) -> list[dict[str, Any]]:
+    """A dict a table: the runs it takes, those in the ledger, those that failed, and the seconds that the rest takes.
+
+    A run is taken to last as long as the mean of its dataset's lines, controls and others apart; where there is none,
+    "seconds_left" is None.
+    """
+    lines = {run.key: run for run in ledger}
+    spent: dict[tuple[str, bool], list[float]] = {}
+    for run in lines.values():
+        if not run.failed:
+            spent.setdefault((run.dataset, run.variant in VARIANTS[1:]), []).append(run.seconds)
+    each = {kind: float(np.mean(some)) for kind, some in spent.items()}
+    rows = []
+    for experiment, names in _tables_of(datasets).items():
+        keys = [
+            (experiment, recipe.dataset, recipe.setting, variant, seed, recipe.id)
+            for recipe, variants in _plan(experiment, names, "best", _folder(experiment, recipes))
+            for variant in variants
+            for seed in range(_runs(experiment, recipe, runs))
+        ]
+        failed = sum(1 for key in keys if key in lines and lines[key].failed)
+        left = [each.get((key[1], key[3] in VARIANTS[1:])) for key in keys if key not in lines]
+        known = [seconds for seconds in left if seconds is not None]
+        rows.append(
+            {
+                "experiment": experiment,
+                "datasets": names,
+                "runs": len(keys),
+                "done": len(keys) - len(left) - failed,
+                "failed": failed,
+                "seconds_left": sum(known) if len(known) == len(left) else None,
+            }
+        )
+    return rows
+
+
+def _tables_of(datasets: Sequence[str] | None) -> dict[str, list[str]]:
+    """The tables that have some of the datasets (all), and which."""
+    known = experiments()
+    for name in datasets or ():
+        check_name("dataset", name, dict.fromkeys(one for names in known.values() for one in names), SettingsError)
+    chosen = {table: [name for name in names if datasets is None or name in datasets] for table, names in known.items()}
+    return {table: names for table, names in chosen.items() if names}
+
+
+def _folder(experiment: str, recipes: Path | None) -> Path | None:
+    return None if experiment == slips.TABLE else recipes  # it departs from the defaults, not from a recipe
+
+
+def _runs(experiment: str, recipe: Recipe, runs: int | None) -> int:
+    if runs is not None:
+        return runs
+    return ablations.RUNS[recipe.settings.task] if experiment in ABLATIONS else RUNS[experiment]
+
+
+def _plan(experiment: str, names: Sequence[str], setting: str, recipes: Path | None) -> list[Step]:
     """The recipes of a table, and the variants to be run of each."""
+    if experiment in ABLATIONS:
+        if setting != "best":
+            raise SettingsError(f"{experiment} departs from the recipes named best; leave setting away")
+        found = (ablations.recipes(ABLATIONS[experiment], name, folder=recipes) for name in names)
+        return [(recipe, (row,)) for rows in found for row, recipe in rows.items()]
     if experiment != slips.TABLE:
         return [(load_recipe(name, setting, table=experiment, folder=recipes), VARIANTS) for name in names]
     if setting != "best" or recipes is not None:
@@ -69,9 +159,10 @@ def _plan(
 
 
 def _checked_datasets(experiment: str, datasets: Sequence[str] | None) -> list[str]:
-    known = DATASETS[experiment]
+    every = experiments()
+    known = every[experiment]
     for name in datasets or ():
-        if name not in known and any(name in others for others in DATASETS.values()):
+        if name not in known and any(name in others for others in every.values()):
             raise SettingsError(f"dataset {name!r} is not in {experiment}; that table has {', '.join(known)}")
         check_name("dataset", name, known, SettingsError)
     return list(datasets or known)

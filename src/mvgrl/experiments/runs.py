@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 import mvgrl
+from mvgrl.errors import CheckpointError, InputError, MachineError, SettingsError
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import METRICS, PUBLISHED
 from mvgrl.experiments.recipes import Recipe
@@ -21,7 +22,7 @@ Progress = Callable[[str], None]
 
 def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: int) -> list[dict[str, Any]]:
     """The rows of a table from the ledger alone, the paper's numbers beside ours; a dataset without runs has none."""
-    found = [run for run in ledger if run.experiment == experiment and run.seed < runs]
+    found = [run for run in ledger if run.experiment == experiment and run.seed < runs and not run.failed]
     rows = []
     for recipe in recipes:
         mine = {
@@ -60,19 +61,47 @@ def lines(
     epochs: Sequence[int],
     seconds: float,
     device: torch.device,
+    failed: str = "",
 ) -> list[Run]:
     """The lines of some seeds, given the scores of each seed for every table they belong to."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     versions = {"mvgrl": mvgrl.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    after = (seconds, name, recipe.id, versions, failed)
     return [
-        Run(experiment, recipe.dataset, recipe.setting, variant, seed, score, ended, seconds, name, recipe.id, versions)
+        Run(experiment, recipe.dataset, recipe.setting, variant, seed, score, ended, *after)
         for experiment, found in scores.items()
         for seed, score, ended in zip(seeds, found, epochs, strict=True)
     ]
 
 
-def missing_seeds(ledger: Ledger, experiment: str, recipe: Recipe, variant: str, runs: int) -> list[int]:
-    """The seeds of a variant that the ledger does not have yet."""
-    there = {run.key for run in ledger}
+def failed_lines(
+    recipe: Recipe, variant: str, seeds: Sequence[int], why: str, seconds: float, device: torch.device
+) -> list[Run]:
+    """The lines of seeds that came to nothing, so that a restart does not try them again."""
+    scores: dict[str, list[dict[str, float]]] = {table: [{} for _ in seeds] for table in recipe.tables}
+    return lines(recipe, variant, seeds, scores, [0 for _ in seeds], seconds, device, why)
+
+
+def reason(error: Exception) -> str:
+    """Why a run failed, in a line; an error that is not the run's own, but one that all runs would meet, is raised.
+
+    >>> reason(MemoryError())
+    'out of memory'
+    >>> reason(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    """
+    if isinstance(error, (InputError, SettingsError, MachineError, CheckpointError)):
+        raise error
+    kind, text = type(error).__name__, " ".join(str(error).split())
+    if isinstance(error, MemoryError) or kind == "OutOfMemoryError" or "out of memory" in text:
+        return "out of memory"
+    return (text if kind == "MVGRLError" else f"{kind}: {text}")[:200]
+
+
+def missing_seeds(
+    ledger: Ledger, experiment: str, recipe: Recipe, variant: str, runs: int, *, retry_failed: bool = False
+) -> list[int]:
+    """The seeds of a variant that the ledger does not have yet; failed ones only if they are to be tried again."""
+    there = {run.key for run in ledger if not (retry_failed and run.failed)}
     key = (experiment, recipe.dataset, recipe.setting, variant)
     return [seed for seed in range(runs) if (*key, seed, recipe.id) not in there]

@@ -85,7 +85,7 @@ ROWS: dict[str, dict[str, Any]] = {
 
 def table(ledger: Ledger, datasets: Sequence[str] = DATASETS[TABLE], *, runs: int = 10) -> list[dict[str, Any]]:
     """The rows from the ledger alone; "difference" is in points, against the first row of the dataset."""
-    found = [run for run in ledger if run.experiment == TABLE and run.seed < runs]
+    found = [run for run in ledger if run.experiment == TABLE and run.seed < runs and not run.failed]
     rows: list[dict[str, Any]] = []
     for name in datasets:
         base = None

@@ -1,0 +1,69 @@
+"""``mvgrl report``: one file, of the kind that its ending says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.recipes import load_recipe
+
+
+@pytest.fixture
+def ledger(folder):
+    """Two runs where the verb looks for them, and a line that is none."""
+    recipe = load_recipe("cora").id
+    ledger = Ledger("results/runs.jsonl")
+    ledger.add(
+        Run("node-clustering", "cora", "best", "trained", seed, {"nmi": 0.6, "ari": 0.5}, 9, 0.1, "cpu", recipe)
+        for seed in range(2)
+    )
+    with ledger.path.open("a") as file:
+        file.write("not a run\n")
+    return ledger
+
+
+def test_a_page(ledger, run):
+    outcome = run("report -o report.html")
+    assert outcome.out == ""
+    assert "runs.jsonl, line 3 is not a run; passed over\n" in outcome.err
+    assert outcome.err.endswith("wrote 2 runs to report.html; lines passed over: 1\n")
+    page = Path("report.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "0.600 ± 0.000" in page
+
+
+def test_the_same_as_markdown_and_what_was_written_as_json(ledger, run):
+    outcome = run("report -o report.MD --json --quiet")
+    assert outcome.err == ""
+    assert outcome.json == {"runs": 2, "passed_over": 1, "ledger": "results/runs.jsonl", "output": "report.MD"}
+    assert "| cora | NMI | 0.629 | – | – | 0.600 ± 0.000 (−2.9) |" in Path("report.MD").read_text()
+
+
+def test_another_ledger_and_a_folder_that_is_made(ledger, run):
+    ledger.path.rename("mine.jsonl")
+    run("report --ledger mine.jsonl -o new/report.html -q")
+    assert [path.name for path in Path("new").iterdir()] == ["report.html"]
+
+
+def test_what_cannot_be_written_is_refused(ledger, refused):
+    for name in ("report.pdf", "report", "results"):
+        refused(f"report -o {name}", name, "of no kind that a report can be", ".html, .md")
+    Path("there.md").mkdir()
+    refused("report -o there.md", "there.md is a folder")
+    refused("report -o results/runs.jsonl/report.md", "report.md cannot be written")
+    assert "--output" in refused("report")
+
+
+def test_no_ledger_or_an_empty_one_is_refused_with_a_way_to_make_one(refused):
+    refused("report -o report.html", "there is no ledger results/runs.jsonl", "mvgrl reproduce node-classification")
+    Path("empty.jsonl").touch()
+    refused("report --ledger empty.jsonl -o report.md", "empty.jsonl holds no runs", "mvgrl reproduce")
+    refused("report --ledger . -o report.md", "cannot be read: Is a directory")
+
+
+def test_help_shows_examples_and_flags(run):
+    shown = run("report --help").out
+    assert "mvgrl report -o report.html" in shown
+    assert all(word in shown for word in ("--output", "-o", "--ledger", "results/runs.jsonl", ".html or .md"))
