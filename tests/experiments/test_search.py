@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from mvgrl.evaluation import cross_validate, linear_probe
 from mvgrl.evaluation.svm import shuffled_folds
 from mvgrl.experiments import search as module
 from mvgrl.experiments.published import GRAPH_DATASETS, NODE_DATASETS
-from mvgrl.experiments.search import DECAYS, search
+from mvgrl.experiments.search import DECAYS, main, search
 from mvgrl.graphs import load
 from mvgrl.graphs.datasets import Dataset
 
@@ -102,3 +103,30 @@ def test_our_candidates_are_settings_each_of_its_own(path: Path) -> None:
     assert (
         len({Settings.from_dict({"task": task, **values}).id for values in candidates.values()}) == len(candidates) > 2
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[wide\n", "candidates.toml is not TOML"),
+        ("hidden = 8\n", "hidden stands outside of a candidate"),
+        ("[wide]\nhiden = 8\n", "did you mean 'hidden'"),
+        (None, "candidates.toml cannot be read"),
+    ],
+)
+def test_a_wrong_file_of_candidates_is_told_in_a_line(
+    text: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if text is not None:
+        (tmp_path / "candidates.toml").write_text(text)
+    assert main(["mutag", str(tmp_path / "candidates.toml"), str(tmp_path / "found.jsonl")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "found.jsonl").exists()
+
+
+def test_lines_are_added_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "candidates.toml").write_text("[small]\nhidden = 4\nepochs = 0\n")
+    words = ["mutag", str(tmp_path / "candidates.toml"), str(tmp_path / "found.jsonl"), "--device", "cpu"]
+    assert main(words) == main(words) == 0
+    lines = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
+    assert [line["candidate"] for line in lines] == ["small", "small"]

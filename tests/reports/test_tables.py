@@ -78,7 +78,7 @@ def test_the_slips_are_a_column_a_dataset(tmp_path: Path) -> None:
         recipe = slips.recipes("cora")[change].id
         ledger.add([Run("node-slips", "cora", "best", change, 0, {"accuracy": accuracy}, 9, 0.1, "cpu", recipe)])
     page = filled(PAGE.replace("node-clustering", "node-slips"), ledger)
-    assert f"\n| {changes[1]} | 78.5 ± 0.0 (−1.5) |\n" in page
+    assert f"\n| {changes[1]} | 78.5 ± 0.0 (−1.5) | 1 |\n" in page
 
 
 def test_an_unknown_table_is_refused(tmp_path: Path) -> None:

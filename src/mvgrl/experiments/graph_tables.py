@@ -2,64 +2,44 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mvgrl.evaluation import cross_validate, propagated
-from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Missing, Progress, failed_lines, lines, reason
+from mvgrl.experiments.runs import Bench, Missing, Outcome
 from mvgrl.graphs import Graph
 from mvgrl.graphs.datasets import Dataset
 from mvgrl.model import MVGRL
 from mvgrl.training import Batches, feature_encoder, make_batches, train
-from mvgrl.views import ViewCache
 
 Codes = Tensor | np.ndarray
 
 
-def run(
-    dataset: Dataset,
-    recipe: Recipe,
-    missing: Missing,
-    ledger: Ledger,
-    device: torch.device,
-    tell: Progress,
-    cache: ViewCache,
-) -> None:
+def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: Bench) -> None:
     """Vectors from each seed, and an SVM on folds shuffled by it; written at once, so that a kill loses one run."""
-    work = _Work(dataset.graph, recipe, device, cache)
+    work = _Work(dataset.graph, recipe, bench)  # the first run bears the views, which the others share
     for variant, seeds in missing.items():
         for seed in seeds:
-            what = f"{recipe.dataset}, {recipe.setting}, {variant}: seed {seed}"
-            tell(what)
-            started = time.perf_counter()  # the first run bears the views, which the others share
-            try:
-                codes, epochs = work.codes(variant, seed)
-                found = cross_validate(codes, dataset.target, seed=seed, device=device)
-            except Exception as error:
-                why = reason(error)
-            else:
-                why = ""
-            seconds = time.perf_counter() - started
-            if why:
-                tell(f"{what} failed: {why}")
-                ledger.add(failed_lines(recipe, variant, [seed], why, seconds, device))
-                continue
-            score = {"nested": float(found.nested_accuracy[0]), "best_c": float(found.best_c_accuracy[0])}
-            scores = {table: [score] for table in recipe.tables}
-            ledger.add(lines(recipe, variant, [seed], scores, [epochs], seconds, device))
+            bench.attempt(recipe, variant, [seed], partial(_scored, work, dataset, recipe, variant, seed))
+
+
+def _scored(work: _Work, dataset: Dataset, recipe: Recipe, variant: str, seed: int) -> Outcome:
+    codes, epochs = work.codes(variant, seed)
+    found = cross_validate(codes, dataset.target, seed=seed, device=work.device)
+    score = {"nested": float(found.nested_accuracy[0]), "best_c": float(found.best_c_accuracy[0])}
+    return {table: [score] for table in recipe.tables}, [epochs]
 
 
 class _Work:
     """What the runs of a recipe share: the batches of those that train, the vectors of those that do not."""
 
-    def __init__(self, graph: Graph, recipe: Recipe, device: torch.device, cache: ViewCache) -> None:
-        self.graph, self.settings, self.device, self.cache = graph, recipe.settings, device, cache
+    def __init__(self, graph: Graph, recipe: Recipe, bench: Bench) -> None:
+        self.graph, self.settings, self.device, self.cache = graph, recipe.settings, bench.device, bench.cache
         self.batches: Batches | None = None
         self.propagated: np.ndarray | None = None
         self.encoder = feature_encoder(graph, recipe.settings)

@@ -2,87 +2,40 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mvgrl.evaluation import clustering_scores, linear_predictions, logistic_probe, propagated
-from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Missing, Progress, failed_lines, lines, reason
+from mvgrl.experiments.runs import Bench, Missing, Outcome
 from mvgrl.graphs.datasets import Dataset
 from mvgrl.many_seeds import fit_seeds, stackable
-from mvgrl.views import ViewCache
 
 
-def run(
-    dataset: Dataset,
-    recipe: Recipe,
-    missing: Missing,
-    ledger: Ledger,
-    device: torch.device,
-    tell: Progress,
-    cache: ViewCache,
-) -> None:
+def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: Bench) -> None:
     """Train the missing seeds of every variant, score the recipe's tables from the same vectors, write their lines."""
+    stack = _at_once(dataset, recipe, bench.device)
     for variant, seeds in missing.items():
-        _run_seeds(dataset, recipe, variant, seeds, ledger, device, tell, cache)
+        size = max(stack, 10) if variant == "propagated" else stack  # whose vectors are the same for all
+        for start in range(0, len(seeds), size):
+            some = seeds[start : start + size]
+            bench.attempt(recipe, variant, some, partial(_scored, dataset, recipe, variant, some, bench))
 
 
-def _run_seeds(
-    dataset: Dataset,
-    recipe: Recipe,
-    variant: str,
-    seeds: Sequence[int],
-    ledger: Ledger,
-    device: torch.device,
-    tell: Progress,
-    cache: ViewCache,
-) -> None:
-    stack = _at_once(dataset, recipe, device)
-    plain = lru_cache(lambda: propagated(dataset.graph, recipe.settings, device=str(device), cache=cache))
-    for start in range(0, len(seeds), stack):
-        some = seeds[start : start + stack]
-        which = f"seed {some[0]}" if len(some) == 1 else f"seeds {some[0]} to {some[-1]}"
-        tell(f"{dataset.name}, {recipe.setting}, {variant}: {which}")
-        started = time.perf_counter()
-        try:
-            epochs, vectors = _vectors(dataset, recipe, variant, some, device, cache, stack, plain)
-            scores = _scores(vectors, dataset, recipe, some, device)
-        except Exception as error:
-            why = reason(error)
-        else:
-            why = ""
-        seconds = (time.perf_counter() - started) / len(some)
-        if why:
-            tell(f"{dataset.name}, {recipe.setting}, {variant}: {which} failed: {why}")
-            ledger.add(failed_lines(recipe, variant, some, why, seconds, device))
-        else:
-            ledger.add(lines(recipe, variant, some, scores, epochs, seconds, device))
-
-
-def _vectors(
-    dataset: Dataset,
-    recipe: Recipe,
-    variant: str,
-    seeds: Sequence[int],
-    device: torch.device,
-    cache: ViewCache,
-    stack: int,
-    plain: Callable[[], np.ndarray],
-) -> tuple[list[int], Iterable[np.ndarray]]:
-    """The epochs that each seed took, and its vectors."""
+def _scored(dataset: Dataset, recipe: Recipe, variant: str, seeds: Sequence[int], bench: Bench) -> Outcome:
     settings = recipe.settings
     if variant == "propagated":  # the same for every seed: only the probe and K-Means start anew
-        return [0] * len(seeds), (plain() for _ in seeds)
+        codes = propagated(dataset.graph, settings, device=str(bench.device), cache=bench.cache)
+        return _scores((codes for _ in seeds), dataset, recipe, seeds, bench.device), [0 for _ in seeds]
     chosen = replace(settings, epochs=0) if variant == "untrained" else settings
-    trained = fit_seeds(dataset.graph, chosen, seeds, device=device, cache=cache, at_once=stack)
-    return [len(run.history.losses) for run in trained], (run.represent()[0] for run in trained)
+    trained = fit_seeds(dataset.graph, chosen, seeds, device=bench.device, cache=bench.cache, at_once=len(seeds))
+    scores = _scores((run.represent()[0] for run in trained), dataset, recipe, seeds, bench.device)
+    return scores, [len(run.history.losses) for run in trained]
 
 
 def _scores(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from mvgrl.errors import SettingsError, check_name
 from mvgrl.experiments import ablations, graph_tables, node_tables, slips
@@ -16,13 +15,13 @@ from mvgrl.experiments.ablations import ABLATIONS
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.published import DATASETS, RUNS
 from mvgrl.experiments.recipes import Recipe, load_recipe
-from mvgrl.experiments.runs import VARIANTS, Missing, Progress, missing_seeds, table
+from mvgrl.experiments.runs import VARIANTS, Bench, Missing, Progress, missing_seeds, table
 from mvgrl.graphs import load
 from mvgrl.graphs.datasets import Dataset
 from mvgrl.training import resolve_device
 from mvgrl.views import ViewCache
 
-Runner = Callable[[Dataset, Recipe, Missing, Ledger, torch.device, Progress, ViewCache], None]
+Runner = Callable[[Dataset, Recipe, Missing, Bench], None]
 Step = tuple[Recipe, tuple[str, ...]]  # a recipe, and the variants to be run of it
 
 _RUNNERS: dict[str, Runner] = {"node": node_tables.run, "graph": graph_tables.run}
@@ -58,7 +57,7 @@ def reproduce(
     plan = _plan(experiment, names, setting, recipes)
     where = resolve_device(device)
     for name, steps in groupby(plan, key=lambda step: step[0].dataset):
-        dataset, cache = None, ViewCache(memory=2**33)
+        dataset, bench = None, Bench(ledger, where, tell, ViewCache(memory=2**33))
         for recipe, variants in steps:
             most = _runs(experiment, recipe, runs)
             missing = {
@@ -67,7 +66,7 @@ def reproduce(
             }
             if any(missing.values()):
                 dataset = dataset or load(name, data_root)
-                _RUNNERS[recipe.settings.task](dataset, recipe, missing, ledger, where, tell, cache)
+                _RUNNERS[recipe.settings.task](dataset, recipe, missing, bench)
     if experiment in ABLATIONS:
         return ablations.table(experiment, ledger, names, runs=runs, folder=recipes)
     most = RUNS[experiment] if runs is None else runs

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,13 @@ from mvgrl.errors import CheckpointError, InputError, MachineError, SettingsErro
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import METRICS, PUBLISHED
 from mvgrl.experiments.recipes import Recipe
+from mvgrl.views import ViewCache
 
 VARIANTS = ("trained", "untrained", "propagated")
 Missing = dict[str, list[int]]  # the seeds of each variant
 Progress = Callable[[str], None]
+Scores = Mapping[str, Sequence[dict[str, float]]]  # of each seed, for every table that it is a line of
+Outcome = tuple[Scores, Sequence[int]]  # and the epochs that each seed took
 
 
 def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: int) -> list[dict[str, Any]]:
@@ -53,17 +58,41 @@ def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: i
     return rows
 
 
-def lines(
+@dataclass(frozen=True)
+class Bench:
+    """What all runs share: where their lines go, where they are computed, who is told of them, and the views."""
+
+    ledger: Ledger
+    device: torch.device
+    tell: Progress
+    cache: ViewCache
+
+    def attempt(self, recipe: Recipe, variant: str, seeds: Sequence[int], work: Callable[[], Outcome]) -> None:
+        """Do the work of some seeds and write their lines; if it fails, they say why, and no restart tries it again."""
+        which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+        what = f"{recipe.dataset}, {recipe.setting}, {variant}: {which}"
+        self.tell(what)
+        started, why = time.perf_counter(), ""
+        try:
+            scores, epochs = work()
+        except Exception as error:
+            why = reason(error)
+            scores, epochs = {table: [{} for _ in seeds] for table in recipe.tables}, [0 for _ in seeds]
+            self.tell(f"{what} failed: {why}")
+        seconds = (time.perf_counter() - started) / len(seeds)
+        self.ledger.add(_lines(recipe, variant, seeds, scores, epochs, seconds, self.device, why))
+
+
+def _lines(
     recipe: Recipe,
     variant: str,
     seeds: Sequence[int],
-    scores: Mapping[str, Sequence[dict[str, float]]],
+    scores: Scores,
     epochs: Sequence[int],
     seconds: float,
     device: torch.device,
-    failed: str = "",
+    failed: str,
 ) -> list[Run]:
-    """The lines of some seeds, given the scores of each seed for every table they belong to."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     versions = {"mvgrl": mvgrl.__version__, "torch": torch.__version__, "python": platform.python_version()}
     after = (seconds, name, recipe.id, versions, failed)
@@ -72,14 +101,6 @@ def lines(
         for experiment, found in scores.items()
         for seed, score, ended in zip(seeds, found, epochs, strict=True)
     ]
-
-
-def failed_lines(
-    recipe: Recipe, variant: str, seeds: Sequence[int], why: str, seconds: float, device: torch.device
-) -> list[Run]:
-    """The lines of seeds that came to nothing, so that a restart does not try them again."""
-    scores: dict[str, list[dict[str, float]]] = {table: [{} for _ in seeds] for table in recipe.tables}
-    return lines(recipe, variant, seeds, scores, [0 for _ in seeds], seconds, device, why)
 
 
 def reason(error: Exception) -> str:

@@ -10,6 +10,7 @@ A candidate is a part of the file, with the settings that differ from the defaul
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import sys
@@ -25,9 +26,11 @@ import torch
 from torch import Tensor
 
 from mvgrl.config import CODES, JOINS, Settings
+from mvgrl.errors import InputError, MVGRLError
 from mvgrl.evaluation import cluster, cross_validate, linear_predictions
 from mvgrl.evaluation.svm import shuffled_folds
 from mvgrl.experiments.published import GRAPH_DATASETS
+from mvgrl.files import check_writable
 from mvgrl.graphs import load
 from mvgrl.graphs.datasets import Dataset
 from mvgrl.many_seeds import fit_seeds
@@ -146,8 +149,37 @@ def _accuracies(
     return hits.mean((1, 2)), hits[:, :, np.isin(rest, val)].mean((1, 2))
 
 
+def main(words: Sequence[str] | None = None) -> int:
+    """Read the candidates, and append a line for each as soon as it is done; 2 where something about them is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset")
+    parser.add_argument("candidates", type=Path, help="TOML, a part a candidate")
+    parser.add_argument("found", type=Path, help="the lines are added to this file")
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args(words)
+    try:
+        check_writable(options.found)
+        for line in search(options.dataset, _read(options.candidates), device=options.device):
+            with options.found.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+    except MVGRLError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read ({error}); give a file of candidates") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}; correct it") from None
+    for label, values in found.items():
+        if not isinstance(values, dict):
+            raise InputError(f"{path}: {label} stands outside of a candidate; put it under a [name] of its own")
+    return found
+
+
 if __name__ == "__main__":
-    dataset, candidates, out = sys.argv[1:4]
-    for line in search(dataset, tomllib.loads(Path(candidates).read_text(encoding="utf-8"))):
-        with Path(out).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+    sys.exit(main())

@@ -17,7 +17,7 @@ from mvgrl.experiments.ablations import RUNS as ABLATION_RUNS
 from mvgrl.experiments.ablations import recipes as ablation_recipes
 from mvgrl.experiments.ablations import table as ablation_table
 from mvgrl.experiments.ledger import Ledger, Run
-from mvgrl.experiments.published import DATASETS, RUNS
+from mvgrl.experiments.published import DATASETS, DEVIATIONS, RUNS
 from mvgrl.experiments.recipes import NAMED, Recipe, load_recipe
 from mvgrl.experiments.runs import VARIANTS, table
 from mvgrl.files import check_writable, written_whole
@@ -37,11 +37,6 @@ MAIN = {
     "node-classification": "Node classification",
     "node-clustering": "Node clustering",
     "graph-classification": "Graph classification",
-}
-# The standard deviations that the paper prints beside its numbers; of clusters it prints none.
-SPREADS: dict[str, dict[str, float]] = {
-    "node-classification": {"cora-linqs": 0.5, "citeseer": 0.5, "pubmed": 0.7},
-    "graph-classification": {"mutag": 1.1, "ptc-mr": 1.7, "imdb-binary": 0.7, "imdb-multi": 0.5, "reddit-binary": 0.6},
 }
 READING = (
     "Beside each of our numbers stands its difference to the paper's, in points (hundredths, of NMI and ARI). Where "
@@ -154,7 +149,7 @@ def _main(experiment: str, title: str, runs: Ledger) -> Section:
     for dataset, metric in sorted(keys, key=lambda key: (order[key[0]], key[1] not in ("accuracy", "nmi", "nested"))):
         rows = [found[setting].get((dataset, metric)) for setting in NAMED]
         paper = next(row["paper"] for row in rows if row)
-        spread = SPREADS.get(experiment, {}).get(dataset) if paper is not None else None
+        spread = DEVIATIONS.get(experiment, {}).get(dataset) if paper is not None else None
         controls = [None if rows[-1] is None else rows[-1][name] for name in VARIANTS[1:]]
         lines.append(
             (

@@ -12,6 +12,7 @@ from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.published import DATASETS, RUNS
 from mvgrl.experiments.recipes import NAMED, load_recipe
 from mvgrl.experiments.runs import table
+from mvgrl.reports.comparison import METRICS, number
 
 # What stands between <!-- table … --> and <!-- end --> is written from the ledger:
 #   table node-classification best             a table under one of the named settings
@@ -19,7 +20,6 @@ from mvgrl.experiments.runs import table
 #   table node-classification all accuracy     the three settings side by side
 #   table node-slips best                      what each slip changes
 _MARKED = re.compile(r"(<!-- table (\S+) (\S+)(?: (\S+))? -->\n).*?(<!-- end -->)", re.DOTALL)
-_TITLES = {"nmi": "NMI", "ari": "ARI", "best_c": "best-C"}
 
 
 def printed(row: dict[str, Any]) -> dict[str, str]:
@@ -29,17 +29,17 @@ def printed(row: dict[str, Any]) -> dict[str, str]:
     ...              propagated=None, runs=5, seconds=3.2))["ours"]
     '90.0 ± 0.5'
     """
-    digits = 3 if row["metric"] in ("nmi", "ari") else 1
+    metric = row["metric"]
     beside = [name for name in ("paper", "untrained", "propagated") if name in row]
     change = {"change": row["change"], "difference": _difference(row)} if "change" in row else {}
     return {
         **change,
         "dataset": row["dataset"],
-        "metric": _TITLES.get(row["metric"], row["metric"]),
-        "ours": f"{row['mean']:.{digits}f} ± {row['std']:.{digits}f}",
+        "metric": METRICS.get(metric, metric),
+        "ours": number(row["mean"], metric, row["std"]),
         "runs": str(row["runs"]),
         "seconds": f"{row['seconds']:.2f}",
-        **{key: "–" if row[key] is None else f"{row[key]:.{digits}f}" for key in beside},
+        **{key: number(row[key], metric) for key in beside},
     }
 
 
@@ -87,15 +87,17 @@ def changes(rows: list[dict[str, Any]]) -> str:
 
     >>> print(changes([dict(dataset="cora", change="none", mean=84.0, std=0.5, difference=0.0, runs=10),
     ...                dict(dataset="cora", change="heat", mean=82.5, std=0.4, difference=-1.5, runs=10)]))
-    | changed | cora |
-    |---|---:|
-    | none | 84.0 ± 0.5 |
-    | heat | 82.5 ± 0.4 (−1.5) |
+    | changed | cora | runs |
+    |---|---:|---:|
+    | none | 84.0 ± 0.5 | 10 |
+    | heat | 82.5 ± 0.4 (−1.5) | 10 |
     """
     datasets, names = (list(dict.fromkeys(row[key] for row in rows)) for key in ("dataset", "change"))
     cells = {(row["dataset"], row["change"]): _with_difference(row) for row in rows}
-    lines = [f"| changed | {' | '.join(datasets)} |", f"|---|{'---:|' * len(datasets)}"]
-    lines += [f"| {name} | {' | '.join(cells.get((dataset, name), '–') for dataset in datasets)} |" for name in names]
+    lines = [f"| changed | {' | '.join(datasets)} | runs |", f"|---|{'---:|' * (len(datasets) + 1)}"]
+    for name in names:
+        runs = ", ".join(dict.fromkeys(str(row["runs"]) for row in rows if row["change"] == name))
+        lines.append(f"| {name} | {' | '.join(cells.get((dataset, name), '–') for dataset in datasets)} | {runs} |")
     return "\n".join(lines)
 
 
