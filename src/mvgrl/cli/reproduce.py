@@ -50,8 +50,8 @@ def run(
 
     Runs that are in the ledger already are not run again, so an interrupted table goes on where it was. A run gives the
     lines of both node tables where their recipes agree. Beside every number stand two controls: the same encoder
-    untrained, and propagated features. An ablation changes one thing of each dataset's recipe and has no controls. A run that fails is
-    kept with its reason, and the others go on.
+    untrained, and propagated features. An ablation changes one thing of each dataset's recipe and has no controls. A
+    run that fails is kept with its reason, and the others go on.
 
     Parameters
     ----------
