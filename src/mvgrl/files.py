@@ -58,6 +58,21 @@ def folder_written_whole(folder: str | os.PathLike[str]) -> Iterator[Path]:
         raise cannot_write(folder, error) from None
 
 
+@contextmanager
+def locked(descriptor: int) -> Iterator[None]:
+    """Wait until no other process has locked this open file; ours is let go at the end, or with the file."""
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system, where nothing is locked
+        yield
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a place that cannot be written to, before the work is done whose outcome is to go there.
 

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from mvgrl.graphs import Graph
-from mvgrl.views import PPR, Adjacency, Heat, ViewCache, cache
+from mvgrl.views import PPR, Adjacency, Heat, View, ViewCache, cache
 
 
 @pytest.fixture
@@ -199,3 +203,38 @@ def test_memory_is_bounded_and_the_least_used_goes_first(counted, random_graph) 
     assert len(counted) == 3
     store.get(PPR(), graphs[1])
     assert len(counted) == 4
+
+
+def test_a_folder_with_memory_reads_its_files_once(tmp_path, counted, random_graph) -> None:
+    graph, store = random_graph(2), ViewCache(tmp_path, memory=2**20)
+    first = store.get(PPR(), graph)
+    store.path(PPR(), graph).unlink()
+    assert store.get(PPR(), graph) is first
+    assert len(counted) == 1
+    assert not first.flags.writeable
+    assert ViewCache(tmp_path).get(PPR(), graph) is not first
+
+
+def test_who_wants_a_view_that_is_being_computed_waits_for_it(tmp_path, random_graph) -> None:
+    graph, begun, go_on, calls = random_graph(2), threading.Event(), threading.Event(), []
+
+    @dataclass(frozen=True)
+    class Slow(View):
+        name: ClassVar[str] = "slow"
+
+        def __call__(self, graph):
+            calls.append(graph)
+            begun.set()
+            assert go_on.wait(30)
+            return np.eye(graph.nodes)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(ViewCache(tmp_path).get, Slow(), graph)
+        assert begun.wait(30)
+        second = pool.submit(ViewCache(tmp_path).get, Slow(), graph)
+        with pytest.raises(TimeoutError):
+            second.result(timeout=0.2)  # it is not there yet
+        go_on.set()
+        assert same(first.result(30), second.result(30))
+    assert len(calls) == 1
+    assert [file.suffix for file in tmp_path.iterdir()] == [".npz"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mvgrl.errors import InputError
-from mvgrl.files import cannot_write
+from mvgrl.files import cannot_write, locked
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +70,7 @@ class Ledger:
         lines = "".join(json.dumps(_written(run), sort_keys=True) + "\n" for run in runs)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab+") as file:
-                _lock(file.fileno())
+            with self.path.open("ab+") as file, locked(file.fileno()):
                 end = file.seek(0, os.SEEK_END)
                 if end:
                     file.seek(end - 1)
@@ -106,12 +105,3 @@ def _parsed(line: str) -> Run | None:
     words = (run.experiment, run.dataset, run.setting, run.variant, run.device, run.recipe, run.failed)
     sound = isinstance(run.scores, dict) and isinstance(run.seed, int) and all(isinstance(word, str) for word in words)
     return run if sound else None
-
-
-def _lock(descriptor: int) -> None:
-    """Wait until no other process is writing; the lock goes with the file."""
-    try:
-        import fcntl
-    except ImportError:  # not a POSIX system: appends are still whole there
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from mvgrl.files import locked
 from mvgrl.graphs import Graph
 from mvgrl.views.base import View
 
@@ -27,10 +28,12 @@ ViewArray: TypeAlias = "sp.csr_array | np.ndarray"
 
 
 class ViewCache:
-    """Views by graph and parameters: in files of a folder, or without one in memory up to ``memory`` bytes.
+    """Views by graph and parameters: in files of a folder, which any number of processes may share, or in memory.
 
-    What it returns is shared and therefore read-only. Files hold plain arrays, never pickled objects, and name the
-    graph and the view they belong to; one that is damaged or belongs elsewhere is computed anew.
+    In memory are kept up to ``memory`` bytes: 2 GiB where there is no folder, none where there is one, unless more is
+    asked for; then its files are read once. What it returns is shared and therefore read-only. Files hold plain arrays,
+    never pickled objects, and name the graph and the view they belong to; one that is damaged or belongs elsewhere is
+    computed anew.
 
     >>> from mvgrl.views import PPR
     >>> cache, graph = ViewCache(), Graph.from_edges([0], [1])
@@ -38,28 +41,44 @@ class ViewCache:
     True
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None, *, memory: int = 2**31) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None, *, memory: int | None = None) -> None:
         self.folder = None if folder is None else Path(folder)
-        self.memory = memory
+        self.memory = (2**31 if folder is None else 0) if memory is None else memory
         self._kept: OrderedDict[str, ViewArray] = OrderedDict()
 
     def get(self, view: View, graph: Graph) -> ViewArray:
         """The view of the graph, computed only if it is not there yet."""
         key = self._key(view, graph)
-        matrix = self._recall(key) if self.folder is None else self._read(self.folder / _file_name(key), key, graph)
+        matrix = self._recall(key)
         if matrix is None:
-            matrix = view(graph)
-            if self.folder is None:
-                self._remember(key, matrix)
-            else:
-                _write(self.folder / _file_name(key), key, matrix)
-        for array in _arrays(matrix).values():
-            array.flags.writeable = False
+            matrix = (
+                view(graph) if self.folder is None else self._filed(self.folder / _file_name(key), key, view, graph)
+            )
+            for array in _arrays(matrix).values():
+                array.flags.writeable = False
+            self._remember(key, matrix)
         return matrix
 
     def path(self, view: View, graph: Graph) -> Path | None:
         """The file this view of this graph is kept in; None in memory."""
         return None if self.folder is None else self.folder / _file_name(self._key(view, graph))
+
+    def _filed(self, path: Path, key: str, view: View, graph: Graph) -> ViewArray:
+        """From its file; where there is none, one process computes it while those that want the same wait for it."""
+        matrix = self._read(path, key, graph)
+        if matrix is not None:
+            return matrix
+        path.parent.mkdir(parents=True, exist_ok=True)
+        waiting = path.with_name(f".{path.stem}.lock")
+        with waiting.open("w") as file, locked(file.fileno()):
+            try:
+                matrix = self._read(path, key, graph) if path.exists() else None  # another may have made it meanwhile
+                if matrix is None:
+                    matrix = view(graph)
+                    _write(path, key, matrix)
+            finally:
+                waiting.unlink(missing_ok=True)  # whoever waited for it finds the view; a later one makes a new lock
+        return matrix
 
     @staticmethod
     def _key(view: View, graph: Graph) -> str:
@@ -71,6 +90,8 @@ class ViewCache:
         return self._kept.get(key)
 
     def _remember(self, key: str, matrix: ViewArray) -> None:
+        if not self.memory:
+            return
         self._kept[key] = matrix
         # The least recently used go first; the newest stays even if it alone is too large.
         while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > self.memory:
@@ -119,7 +140,6 @@ def _restore(arrays: dict[str, np.ndarray], nodes: int) -> ViewArray:
 
 def _write(path: Path, key: str, matrix: ViewArray) -> None:
     """To a temporary name first, so that a reader never meets half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".view-", suffix=".tmp", delete=False) as file:
         temporary = Path(file.name)
         try:
