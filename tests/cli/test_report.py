@@ -32,6 +32,8 @@ def test_a_page(ledger, run):
     page = Path("report.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
     assert "0.600 ± 0.000" in page
+    assert "The paper&#x27;s conclusions" in page
+    assert "no runs yet" in page
 
 
 def test_the_same_as_markdown_and_what_was_written_as_json(ledger, run):

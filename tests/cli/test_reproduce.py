@@ -49,7 +49,9 @@ def test_the_table_of_graphs(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main([*words, "--json"]) == 0
     shown = capsys.readouterr()
     rows = json.loads(shown.out)["rows"]
-    assert shown.err.splitlines()[0] == "mutag, best, trained: seed 0"
+    told = [line.partition(" (")[0] for line in shown.err.splitlines()]  # two at once, where there are two cores
+    assert len(told) == 6
+    assert "mutag, best, trained: seed 0" in told
     expected = {"dataset", "metric", "mean", "std", "runs", "paper", "untrained", "propagated", "seconds"}
     assert all(set(row) == expected for row in rows)
     assert [(row["metric"], row["paper"], row["runs"]) for row in rows] == [("nested", 89.7, 2), ("best_c", 89.7, 2)]
@@ -79,7 +81,7 @@ def graph_flags(tmp_path: Path) -> list[str]:
     (tmp_path / "recipes" / "graph").mkdir(parents=True)
     (tmp_path / "recipes" / "graph" / "mutag.toml").write_text("[best]\nhidden = 4\nepochs = 1\n")
     places = ["--ledger", str(tmp_path / "runs.jsonl"), "--recipes", str(tmp_path / "recipes")]
-    return [*places, "--dataset", "mutag", "--runs", "1"]
+    return [*places, "--dataset", "mutag", "--runs", "1", "--jobs", "1"]
 
 
 def test_the_table_of_an_ablation(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,6 +106,40 @@ def test_the_table_of_an_ablation(graph_flags: list[str], capsys: pytest.Capture
     assert note == "shared, two of four views at random: two views a sample in training; the vectors join all four"
 
 
+def test_a_sweep_is_drawn(graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "layers.svg"
+    words = ["reproduce", "sweep-layers", *graph_flags, "--device", "cpu"]
+    assert main([*words, "--plot", str(picture), "--json"]) == 0
+    shown = capsys.readouterr()
+    values = json.loads(shown.out)
+    assert values["plot"] == str(picture)
+    assert shown.err.splitlines()[-1] == f"wrote {picture}"
+    drawn = picture.read_text()
+    assert drawn.startswith("<svg xmlns=")
+    assert drawn.count("<circle") == 4
+    picture.unlink()
+    assert main([*words, "--plot", str(picture)]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == f"wrote {picture}\n"  # nothing left to run
+    assert picture.read_text() == drawn
+    cells = [[str(row["row"]), f"{row['mean']:.1f}"] for row in values["rows"]]
+    assert [line.split() for line in shown.out.splitlines()] == [["layers", "mutag"], *cells]
+    assert [name for name, _ in cells] == ["1", "2", "4", "8"]
+
+
+def test_a_sweep_whose_runs_all_failed_is_not_drawn(
+    graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = recipes(ABLATIONS["sweep-layers"], "mutag", folder=tmp_path / "recipes")
+    Ledger(tmp_path / "runs.jsonl").add(
+        Run("sweep-layers", "mutag", "best", row, 0, {}, 0, 1.0, "cpu", recipe.id, failed="out of memory")
+        for row, recipe in rows.items()
+    )
+    assert main(["reproduce", "sweep-layers", *graph_flags, "--plot", str(tmp_path / "layers.svg")]) == 0
+    assert "layers.svg is not written: there is no run that did not fail\n" in capsys.readouterr().err
+    assert not (tmp_path / "layers.svg").exists()
+
+
 def test_what_failed_is_shown_and_can_be_run_again(
     graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,7 +152,7 @@ def test_what_failed_is_shown_and_can_be_run_again(
     assert main(words) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines()[1].split()[:3] == ["mutag", "failed", "(82.2)"]
-    assert shown.out.splitlines()[3:] == [f"{row}: failed: out of memory" for row in rows]
+    assert shown.out.splitlines()[3:] == ["all rows: failed: out of memory"]
     assert shown.err.endswith("runs.jsonl has 4 failed runs of ablation-bounds; --retry-failed runs them again\n")
     assert main([*words, "--retry-failed"]) == 0
     shown = capsys.readouterr()
@@ -147,6 +183,8 @@ def test_the_list_of_ours_has_every_table(capsys: pytest.CaptureFixture[str]) ->
     assert set(ABLATIONS) < set(listed)
     assert listed["ablation-bounds"]["runs"] == 4 * (3 * 5 + 5 * 3)
     assert listed["ablation-negatives"]["runs"] == 3 * 3 * 5
+    assert listed["sweep-labels"]["runs"] == 12 * (3 * 5 + 5 * 3)
+    assert listed["sweep-layers"]["runs"] == 4 * (3 * 5 + 5 * 3)
     assert listed["node-clustering"]["runs"] == 4 * 50 * 3
     assert all((row["done"], row["seconds_left"]) == (0, None) for row in listed.values())
     assert not Path("none.jsonl").exists()
@@ -195,10 +233,19 @@ def test_all_of_them(graph_flags: list[str], capsys: pytest.CaptureFixture[str])
         (["node-slips", "--setting", "paper"], "node-slips departs from the default settings; leave setting"),
         (["node-slips", "--dataset", "pubmed"], "dataset 'pubmed' is not in node-slips"),
         (["node-clustering", "--runs", "0"], "runs is 0; ask for at least one"),
+        (["node-clustering", "--jobs", "0"], "jobs is 0; ask for at least one"),
         (["ablation-bound"], "unknown table 'ablation-bound'; did you mean 'ablation-bounds'?"),
         (["ablation-negatives", "--dataset", "mutag"], "dataset 'mutag' is not in ablation-negatives; that table has"),
         (["ablation-views", "--setting", "paper"], "ablation-views departs from the recipes named best; leave setting"),
         (["all", "--setting", "released"], "node-slips departs from the default settings; leave setting"),
+        (["sweep-alfa"], "unknown table 'sweep-alfa'; did you mean 'sweep-alpha'?"),
+        (["sweep-alpha", "--setting", "paper"], "sweep-alpha departs from the recipes named best; leave setting away"),
+        (["sweep-alpha", "--plot", "alpha.pdf"], "alpha.pdf is of no kind that a sweep can be drawn as; give a name"),
+        (["node-clustering", "--plot", "a.svg"], "node-clustering has no axis to be drawn over; leave plot away, or"),
+        (["ablation-views", "--plot", "a.svg"], "or use ablation-batch-size, sweep-alpha, sweep-t, sweep-top-k"),
+        (["all", "--plot", "a.svg"], "all has no axis to be drawn over; leave plot away"),
+        (["list", "--plot", "a.svg"], "list has no axis to be drawn over; leave plot away"),
+        (["sweep-t", "--plot", "/dev/null/t.svg"], "t.svg cannot be written"),
         (["list", "--dataset", "coar"], "unknown dataset 'coar'; did you mean 'cora'?"),
     ],
 )

@@ -127,6 +127,7 @@ def test_a_wrong_file_of_candidates_is_told_in_a_line(
 def test_lines_are_added_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "candidates.toml").write_text("[small]\nhidden = 4\nepochs = 0\n")
     words = ["mutag", str(tmp_path / "candidates.toml"), str(tmp_path / "found.jsonl"), "--device", "cpu"]
-    assert main(words) == main(words) == 0
+    assert main([*words, "--seeds", "1"]) == main([*words, "--seeds", "2"]) == 0
+    assert main([*words, "--seeds", "0"]) == 2
     lines = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
-    assert [line["candidate"] for line in lines] == ["small", "small"]
+    assert [(line["candidate"], line["seeds"]) for line in lines] == [("small", 1), ("small", 2)]

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from mvgrl.errors import InputError
 from mvgrl.experiments import slips
-from mvgrl.experiments.ablations import ABLATIONS, recipes
+from mvgrl.experiments.ablations import ABLATIONS, Ablation, recipes
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.reports.comparison import ablation_sections, sweep_figures
@@ -116,8 +117,27 @@ def test_ours_stands_beside_the_papers_with_the_difference_and_whether_it_is_out
     assert "\n| cora | NMI | 0.629 | – | – | 0.600 ± 0.000 (−2.9) | – | – | – / – / 1 |\n" in page  # no deviation given
     assert "\n| cora | ARI | 0.570 | – | – | 0.580 ± 0.000 (+1.0) |" in page
     first, second = list(slips.ROWS)[:2]
-    assert f"\n| {first} | 80.0 ± 0.0 |\n| {second} | 78.5 ± 0.0 (−1.5) |\n" in page
-    assert "\n| JSD | 90.0 ± 0.0 (paper 89.7 ± 1.1; +0.3, within) |\n| DV | failed (paper 83.4 ± 1.9) |\n" in page
+    assert f"\n| {first} | 80.0 ± 0.0 | 1 |\n| {second} | 78.5 ± 0.0 (−1.5) | 1 |\n" in page
+    bounds = "| JSD | 90.0 ± 0.0 (paper 89.7 ± 1.1; +0.3, within) | 2 |\n| DV | failed (paper 83.4 ± 1.9) | – |"
+    assert f"\n{bounds}\n" in page
+
+
+def test_the_papers_conclusions_are_told_with_runs_and_without(ledger, tmp_path):
+    claim = "| 1. The views | Adjacency with ppr is the best pair |"
+    write_report(tmp_path / "report.md", ledger)
+    before = (tmp_path / "report.md").read_text()
+    assert f"\n{claim} no runs yet | holds on 4 of 8 datasets, no difference on 4 | – | +1.3 | – |\n" in before
+    assert "\n| mutag | 90.0 ± 0.0 (2 runs) | – | – (not run) | – | +6.3 (holds) |\n" in before
+    assert "mvgrl reproduce ablation-view-count makes them" in before
+    for row in ABLATIONS["ablation-views"].rows:
+        means = (85.0, 85.4) if row == "adj-ppr" else (86.0, 86.4)
+        Ledger(ledger).add(
+            ablated("ablation-views", "mutag", row, seed, {"nested": mean}) for seed, mean in enumerate(means)
+        )
+    write_report(tmp_path / "report.html", ledger)
+    _, text = parsed((tmp_path / "report.html").read_text())
+    said = "holds on 0 of 8 datasets, does not hold on 1, not run on 7"
+    assert f"Adjacency with ppr is the best pair. Here: {said}; mean difference −1.0 points over 12 runs." in text
 
 
 def test_what_is_missing_and_what_is_passed_over_is_said(ledger, tmp_path):
@@ -135,8 +155,11 @@ def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledge
     document, _ = report(Runs.read(ledger))
     titles = [section.title for section in document.sections]
     bounds, sizes = (ABLATIONS[name].title for name in ("ablation-bounds", "ablation-batch-size"))
-    assert titles[:4] == ["Summary", "Node classification", "Node clustering", "Graph classification"]
-    assert titles[4:] == [
+    assert titles[:3] == ["Summary", "The paper's conclusions", "Beside the four"]  # of which alone there are runs
+    assert titles[3:] == [
+        "Node classification",
+        "Node clustering",
+        "Graph classification",
         "What text and code do otherwise",
         "Ablations",
         bounds,
@@ -175,7 +198,7 @@ def test_the_columns_of_every_markdown_table_are_as_many_as_its_head(ledger, tmp
     write_report(tmp_path / "report.md", ledger)
     page = (tmp_path / "report.md").read_text()
     tables = tables_of(page)
-    assert len(tables) == 8
+    assert len(tables) == 10
     for head, rule, *rows in tables:
         assert rows
         assert {len(row) for row in (rule, *rows)} == {len(head)}
@@ -225,19 +248,20 @@ def test_rows_keep_the_order_of_the_ablation_and_notes_are_said_once():
     _, section = ablation_sections([(ABLATIONS["ablation-bounds"], rows)])
     table, *notes = section.parts
     assert [[cell.text for cell in row] for row in table.rows] == [
-        ["NCE", "–", "80.0 ± 1.0"],
-        ["DV", "80.0 ± 1.0", "80.0 ± 1.0"],
+        ["NCE", "–", "80.0 ± 1.0", "3"],
+        ["DV", "80.0 ± 1.0", "80.0 ± 1.0", "3"],
     ]
     assert notes == ["DV (all datasets): halved.", "NCE (ptc-mr): halved."]
 
 
-def test_a_sweep_is_drawn_over_its_numbers_in_their_order():
+def test_a_sweep_is_drawn_over_its_values_in_their_order():
     def row(name, dataset, mean):
         return {"row": name, "dataset": dataset, "metric": "nested", "mean": mean, "std": 1.0}
 
-    rows = [row(f"hidden {size}", "mutag", 80.0 + size) for size in (8, 32, 16)]
-    rows += [row("hidden 64", "mutag", None), row("all else", "mutag", 50.0), row("layers 1", "mutag", 50.0)]
-    (figure,) = sweep_figures("Sweeps", rows)
+    rows = [row(size, "mutag", 80.0 + int(size)) for size in ("8", "32", "16")] + [row("64", "mutag", None)]
+    sweep = Ablation("sweep-hidden", "Sizes", {size: {} for size in ("8", "16", "32", "64")}, axis="hidden size")
+    (figure,) = sweep_figures(sweep, rows)
+    assert not sweep_figures(replace(sweep, axis=""), rows)
     places = re.findall(r'<text class="middle" x="([\d.]+)"[^>]*>(\d+)<', figure.svg)
     assert [name for _, name in places] == ["8", "16", "32"]
     points = [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', figure.svg)]

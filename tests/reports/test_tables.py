@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from mvgrl.experiments import slips
+from mvgrl.experiments.ablations import ABLATIONS, recipes
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.reports.tables import filled
@@ -64,7 +66,7 @@ def test_settings_stand_side_by_side_and_one_metric_alone(tmp_path: Path) -> Non
             for seed in range(runs)
         )
     page = filled(PAGE.replace("best", "all nmi"), ledger)
-    assert "| dataset | metric | printed in the paper | `paper` | `released` | `best` | runs |\n" in page
+    assert "| dataset | metric | printed in the paper | paper | released | best | runs |\n" in page
     assert "\n| cora | NMI | 0.629 | 0.400 ± 0.000 | – | 0.600 ± 0.000 | 2, 3 |\n" in page
     assert "ARI" not in page
     assert "ARI" not in filled(PAGE.replace("best", "best nmi"), ledger)
@@ -81,14 +83,88 @@ def test_the_slips_are_a_column_a_dataset(tmp_path: Path) -> None:
     assert f"\n| {changes[1]} | 78.5 ± 0.0 (−1.5) | 1 |\n" in page
 
 
-def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="node-clustering ours"):
-        filled(PAGE.replace("best", "ours"), Ledger(tmp_path / "runs.jsonl"))
+def add_runs(ledger: Ledger, name: str, dataset: str, row: str, *scores: float, failed: str = "") -> None:
+    recipe = recipes(ABLATIONS[name], dataset)[row].id
+    found = [{"accuracy": score, "nested": score} for score in scores] or [{}]
+    ledger.add(
+        Run(name, dataset, "best", row, seed, score, 9, 0.1, "cpu", recipe, {}, failed)
+        for seed, score in enumerate(found)
+    )
 
 
-@pytest.mark.parametrize(("name", "tables"), [("README.md", 1), ("docs/reproducibility.md", 4)])
-def test_the_pages_hold_what_the_ledger_holds(name: str, tables: int) -> None:
+def test_an_ablation_is_a_column_a_dataset_and_below_it_what_to_know(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    add_runs(ledger, "ablation-views", "pubmed", "adj-ppr", 79.0, 81.0)
+    add_runs(ledger, "ablation-views", "pubmed", "adj-dist", failed="out of memory")
+    add_runs(ledger, "ablation-views", "mutag", "adj-ppr", 89.0, 90.0, 91.0)
+    page = filled(PAGE.replace("node-clustering", "ablation-views"), ledger)
+    table = (
+        "| row | pubmed | mutag | runs |\n|---|---:|---:|---:|\n"
+        "| adj-ppr | 80.0 ± 1.0 (80.1) | 90.0 ± 0.8 (89.7) | 2, 3 |\n| adj-dist | failed (74.6) | – | – |\n"
+    )
+    assert f"# Before\n<!-- table ablation-views best -->\n{table}" in page
+    note = "distance sparsified: 64 largest entries of a row; could not be run: out of memory"
+    assert f"\n\nadj-dist (pubmed): {note}.\n" in page
+    unrun = "cora-linqs, citeseer, ptc-mr, imdb-binary, imdb-multi, reddit-binary"
+    assert f"\n\nThere are no runs yet on {unrun}; mvgrl reproduce ablation-views makes them.\n<!-- end -->" in page
+    assert filled(page, ledger) == page
+
+
+def test_a_sweep_is_a_table_without_the_papers_numbers(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    add_runs(ledger, "ablation-batch-size", "mutag", "32", 89.0, 91.0)
+    add_runs(ledger, "ablation-batch-size", "mutag", "16", 88.0)
+    page = filled(PAGE.replace("node-clustering", "ablation-batch-size"), ledger)
+    assert "\n| 16 | 88.0 ± 0.0 | 1 |\n| 32 | 90.0 ± 1.0 | 2 |\n" in page
+
+
+def test_an_ablation_without_runs_names_the_command(tmp_path: Path) -> None:
+    page = filled(PAGE.replace("node-clustering", "ablation-bounds"), Ledger(tmp_path / "runs.jsonl"))
+    words = "There are no runs yet of ablation-bounds; mvgrl reproduce ablation-bounds makes them."
+    assert f"<!-- table ablation-bounds best -->\n{words}\n<!-- end -->\nafter | old\n" in page
+
+
+def test_the_conclusions_fill_as_the_ledger_grows(tmp_path: Path) -> None:
+    ledger, marked = Ledger(tmp_path / "runs.jsonl"), "# Before\n<!-- conclusions -->\nold\n<!-- end -->\nafter\n"
+    empty = filled(marked, ledger)
+    assert "\nold\n" not in empty
+    assert "\n| 1. The views | Adjacency with ppr is the best pair | no runs yet |" in empty
+    assert "### " not in empty
+    for row in ABLATIONS["ablation-views"].rows:
+        add_runs(ledger, "ablation-views", "mutag", row, *((89.0, 91.0) if row == "adj-ppr" else (79.0, 81.0)))
+    page = filled(empty, ledger)
+    assert page == filled(marked, ledger)
+    assert "\n### 1. The views\n" in page
+    said = "holds on 1 of 8 datasets, not run on 7; mean difference +10.0 points over 12 runs."
+    assert f"\nClaim: Adjacency with ppr is the best pair. Here: {said}\n" in page
+    assert page.endswith("\n<!-- end -->\nafter\n")
+
+
+@pytest.mark.parametrize(
+    "mark", ["node-clustering ours", "ablation-bounds all", "ablation-bounds paper", "nothing best"]
+)
+def test_an_unknown_table_is_refused(tmp_path: Path, mark: str) -> None:
+    with pytest.raises(ValueError, match=mark):
+        filled(PAGE.replace("node-clustering best", mark), Ledger(tmp_path / "runs.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/reproducibility.md", "docs/ablations.md"])
+def test_the_pages_hold_what_the_ledger_holds(name: str) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
-    assert page.count("<!-- table ") == tables
-    assert "| cora-linqs |" in page
     assert filled(page, Ledger(ROOT / "results" / "runs.jsonl")) == page
+
+
+def test_the_pages_have_every_table_and_make_writes_them() -> None:
+    readme, main, ablations = (
+        (ROOT / name).read_text(encoding="utf-8")
+        for name in ("README.md", "docs/reproducibility.md", "docs/ablations.md")
+    )
+    assert (readme.count("<!-- table "), main.count("<!-- table ")) == (1, 4)
+    assert "| cora-linqs |" in readme
+    assert "| cora-linqs |" in main
+    assert re.findall("<!-- table (.*) best -->", ablations) == list(ABLATIONS)
+    assert ablations.count("<!-- conclusions -->") == 1
+    assert ablations.count("<!-- end -->") == len(ABLATIONS) + 1
+    assert "results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md\n" in (ROOT / "Makefile").read_text()
+    for page in (main, ablations):
+        assert all((ROOT / "docs" / link).exists() for link in re.findall(r"\]\((?!https?:)([^)]+)\)", page))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, Device, flag, whole
+
+if TYPE_CHECKING:
+    from mvgrl.experiments.ablations import Ablation
 
 Rows = list[dict[str, Any]]
 
@@ -22,13 +25,19 @@ def run(
     runs: Annotated[
         int | None,
         flag(
-            "Seeds, counted from 0 (nodes 50, graphs 5, as in the paper; node-slips 10; ablations: nodes 5, graphs 3).",
+            "Seeds, counted from 0 (nodes 50, graphs 5, as in the paper; node-slips 10; ablations and sweeps: nodes 5, "
+            "graphs 3).",
             converter=whole,
         ),
     ] = None,
     setting: Annotated[
         str, flag("best (ours, default), paper (the text's) or released (the authors' code's).")
     ] = "best",
+    jobs: Annotated[
+        int | None,
+        flag("Runs at once, in processes of their own (as many as the machine is good for).", converter=whole),
+    ] = None,
+    plot: Annotated[Path | None, flag("Draw it too: an .svg; of a sweep or of ablation-batch-size.")] = None,
     retry_failed: Annotated[bool, flag("Run again what the ledger has as failed.")] = False,
     ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
     recipes: Annotated[Path | None, flag("A folder of recipes, node/ and graph/DATASET.toml (ours).")] = None,
@@ -45,27 +54,34 @@ def run(
     mvgrl reproduce graph-classification --dataset mutag
     mvgrl reproduce node-classification --setting released --json
     mvgrl reproduce ablation-views --dataset mutag
+    mvgrl reproduce sweep-labels --dataset cora-linqs --plot labels.svg
     mvgrl reproduce all
     ```
 
     Runs that are in the ledger already are not run again, so an interrupted table goes on where it was. A run gives the
     lines of both node tables where their recipes agree. Beside every number stand two controls: the same encoder
     untrained, and propagated features. An ablation changes one thing of each dataset's recipe and has no controls. A
-    run that fails is kept with its reason, and the others go on.
+    sweep goes beyond the paper and changes one number; that of labels has propagated features beside it. A run that
+    fails is kept with its reason, and the others go on.
 
     Parameters
     ----------
     name
         node-classification (the paper's Table 2), node-clustering (Table 3), graph-classification (Table 4),
         node-slips (what text and code of the paper do otherwise, one thing at a time), ablation-bounds, -modes,
-        -views, -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; all (one after the
-        other), or list (what there is, and what is left to be run).
+        -views, -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; sweep-alpha (of ppr), -t
+        (of heat), -top-k (entries of ppr kept of a row), -hidden (size), -layers or -labels (how many there are to
+        learn from); all (one after the other), or list (what there is, and what is left to be run).
     """
     console = Console(common)
 
     from mvgrl.experiments.ledger import Ledger
     from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
 
+    if plot is not None:
+        from mvgrl.reports.plot import check_plot, write_plot
+
+        check_plot(plot, name)
     lines = Ledger(ledger)
     if name == "list":
         rows = overview(lines, datasets=dataset, runs=runs, recipes=recipes)
@@ -79,11 +95,16 @@ def run(
         data_root=data_root,
         recipes=recipes,
         retry_failed=retry_failed,
+        jobs=jobs,
         tell=console.note,
     )
     if name != "all":
         rows = reproduce(name, lines, **options)
-        values = {"experiment": name, "setting": setting, "rows": rows, "ledger": str(ledger)}
+        values: dict[str, Any] = {"experiment": name, "setting": setting, "rows": rows, "ledger": str(ledger)}
+        if plot is not None:
+            drawn = write_plot(plot, name, rows)
+            values["plot"] = str(plot) if drawn else None
+            console.note(f"wrote {plot}" if drawn else f"{plot} is not written: there is no run that did not fail")
         console.result(values, _as_table(name, rows))
         if failed := sum(1 for line in lines if line.failed and line.experiment == name):
             console.note(f"{ledger} has {failed} failed runs of {name}; --retry-failed runs them again")
@@ -102,7 +123,7 @@ def _as_table(name: str, rows: Rows) -> str:
     from mvgrl.reports.tables import printed
 
     if name in ABLATIONS:
-        return _as_ablation(rows, list(ABLATIONS[name].rows))
+        return _as_ablation(rows, ABLATIONS[name])
     keys: tuple[str, ...] = ("dataset", "metric", "paper", "ours", "untrained", "propagated", "runs", "seconds")
     if rows and "change" in rows[0]:
         keys = ("dataset", "change", "ours", "difference", "runs", "seconds")
@@ -111,19 +132,25 @@ def _as_table(name: str, rows: Rows) -> str:
     )
 
 
-def _as_ablation(rows: Rows, order: list[str]) -> str:
-    """A line a dataset and a column a row of the ablation: ours, and the paper's in brackets; below, what to know."""
+def _as_ablation(rows: Rows, ablation: Ablation) -> str:
+    """A line a dataset and a column a row of the ablation: ours, and the paper's in brackets; below, what to know.
+
+    Of a sweep, whose rows may be many, a line a row and a column a dataset.
+    """
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-    names = sorted({row["row"] for row in rows}, key=order.index)
+    names = sorted({row["row"] for row in rows}, key=list(ablation.rows).index)
     cells = {(row["dataset"], row["row"]): _cell(row) for row in rows}
     lines = [("dataset", *names)]
     lines += [(dataset, *(cells.get((dataset, name), "–") for name in names)) for dataset in datasets]
+    if ablation.axis:
+        lines = [(ablation.axis, *datasets), *list(zip(*lines, strict=True))[1:]]
     key = ["ours (the paper's)"] if any(row["paper"] is not None for row in rows) else []
-    return "\n".join([_aligned(lines, left_columns=1), *key, *_remarks(rows)])
+    about = [ablation.about] if ablation.about else []
+    return "\n".join([_aligned(lines, left_columns=1), *key, *about, *_remarks(rows)])
 
 
 def _remarks(rows: Rows) -> list[str]:
-    """What is to be said of some rows: each thing once a row, with the datasets it holds for, unless for all."""
+    """What is to be said of some rows: each thing once, with the rows and datasets it holds for, unless for all."""
     everywhere: dict[str, list[str]] = {}
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -131,11 +158,14 @@ def _remarks(rows: Rows) -> list[str]:
         failed = f"failed: {row['failed']}" if row["failed"] else None
         for text in filter(None, (failed, row["note"])):
             said.setdefault((row["row"], text), []).append(row["dataset"])
-    remarks = []
+    names: dict[tuple[str, str], list[str]] = {}
     for (name, text), places in said.items():
         where = "" if places == everywhere[name] else f" ({', '.join(places)})"
-        remarks.append(f"{name}{where}: {text}")
-    return remarks
+        names.setdefault((where, text), []).append(name)
+    return [
+        f"{'all rows' if len(some) == len(everywhere) > 1 else '; '.join(some)}{where}: {text}"
+        for (where, text), some in names.items()
+    ]
 
 
 def _cell(row: dict[str, Any]) -> str:

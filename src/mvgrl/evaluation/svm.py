@@ -23,6 +23,7 @@ from mvgrl.training import resolve_device
 if TYPE_CHECKING:
     from sklearn.model_selection import StratifiedKFold
 
+CS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)  # the grid of the paper
 _WORKING_BYTES = 2**25  # for one number of each point of each problem; some twenty such tables are alive at a time
 
 
@@ -52,7 +53,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, truth = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(f"all labels are of one class, {self.classes_[0]}; a classifier needs at least two")
-        points = _with_ones(torch.tensor(X), resolve_device(self.device))
+        points = with_ones(torch.tensor(X), resolve_device(self.device))
         signs = _signs(torch.from_numpy(truth).to(points.rows.device), len(self.classes_))
         (solution,) = solve_path(points, signs, [float(self.C)], tol=self.tol, max_iter=self.max_iter)
         _tell_unfinished(solution, self.max_iter)
@@ -99,7 +100,7 @@ def cross_validate(
     *,
     folds: int = 10,
     inner_folds: int = 5,
-    Cs: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3),
+    Cs: Sequence[float] = CS,
     runs: int = 1,
     seed: int = 0,
     device: torch.device | str | None = None,
@@ -123,14 +124,14 @@ def cross_validate(
     penalties = np.unique(_check_penalties(Cs))
     splits = [_splits(truth, folds, inner_folds, seed, run) for run in range(runs)]
     parts = [part for outer, _ in splits for part in outer] + [part for _, inner in splits for part in inner]
-    points = _with_ones(codes, codes.device if device is None else resolve_device(device))
-    predicted = _held_out_predictions(points, truth, len(classes), parts, penalties)
+    points = with_ones(codes, codes.device if device is None else resolve_device(device))
+    predicted = held_out_predictions(points, truth, len(classes), parts, penalties)
 
     hits = np.stack([(guess == truth[held]).mean(axis=1) for (_, held), guess in zip(parts, predicted, strict=True)])
     outer = hits[: runs * folds].reshape(runs, folds, len(penalties))
     inner = hits[runs * folds :].reshape(runs, folds, inner_folds, len(penalties))
-    choice = _first_best(inner.mean(axis=2))  # runs × folds
-    best = _first_best(outer.mean(axis=1))  # runs
+    choice = first_best(inner.mean(axis=2))  # runs × folds
+    best = first_best(outer.mean(axis=1))  # runs
     macro_f1 = np.empty(runs)
     for run in range(runs):
         pooled = np.empty_like(truth)
@@ -166,7 +167,7 @@ def _splits(truth: np.ndarray, folds: int, inner_folds: int, seed: int, run: int
     return outer, inner
 
 
-def _held_out_predictions(
+def held_out_predictions(
     points: Points, truth: np.ndarray, classes: int, parts: _Parts, penalties: np.ndarray
 ) -> list[np.ndarray]:
     """For every part, the classes predicted of what it holds out; penalties × held out.
@@ -193,7 +194,7 @@ def _held_out_predictions(
     return predicted
 
 
-def _with_ones(codes: Tensor, device: torch.device) -> Points:
+def with_ones(codes: Tensor, device: torch.device) -> Points:
     """Points with the column of ones whose weight is the intercept."""
     codes = codes.to(device, torch.float64)
     return Points(torch.cat([codes, codes.new_ones(len(codes), 1)], dim=1))
@@ -205,7 +206,7 @@ def _signs(truth: Tensor, classes: int) -> Tensor:
     return torch.where(truth == positive[:, None], 1.0, -1.0).double()
 
 
-def _first_best(scores: np.ndarray) -> np.ndarray:
+def first_best(scores: np.ndarray) -> np.ndarray:
     """The first best along the last axis; means that differ by rounding alone are equal."""
     return scores.round(12).argmax(axis=-1)
 

@@ -1,4 +1,4 @@
-"""The paper's ablations: the recipe of each dataset with one thing changed, row by row."""
+"""The paper's ablations, and sweeps beyond them: the recipe of each dataset with one thing changed, row by row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import GRAPH_DATASETS
 from mvgrl.experiments.published_ablations import DATASETS, PUBLISHED
 from mvgrl.experiments.recipes import Recipe, load_recipe
-from mvgrl.views import VIEWS, Distance, View
+from mvgrl.views import VIEWS, Distance, View, resolve_view
 from mvgrl.views.diffusion import Diffusion
 
 RUNS = {"node": 5, "graph": 3}
@@ -23,12 +23,18 @@ METRICS = {"node": "accuracy", "graph": "nested"}
 NODES = DATASETS[:3]
 LARGE = ("pubmed", "reddit-binary")  # whose whole distances, or clusters, would not fit
 _KEPT = 64  # entries of a row of their distances
+LABELS, CONTROL = "sweep-labels", "propagated"  # whose rows share their vectors: see few_labels.py
+_SHARES = (0.5, 1, 2, 5, 10, 20, 50, 100)  # percent
 _CARRIED = ("method", "top_k", "threshold", "epsilon", "scale")  # from the recipe's diffusion to the others
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """Rows of settings that differ from a dataset's recipe; views by name, to be sparsified as the recipe's are."""
+    """Rows of settings that differ from a dataset's recipe; views by name, to be sparsified as the recipe's are.
+
+    ``diffusion`` is a view with some of its parameters, in place of the recipe's view of that name or, where it has
+    none, of its diffusion; all else of it is the recipe's.
+    """
 
     name: str  # as given to reproduce
     title: str
@@ -36,6 +42,8 @@ class Ablation:
     datasets: tuple[str, ...] = DATASETS
     only: Mapping[str, str] = field(default_factory=dict)  # rows of one task: node or graph
     notes: Mapping[str, str] = field(default_factory=dict)  # what is to be said of a row
+    about: str = ""  # what is to be said of all rows
+    axis: str = ""  # what the rows are values of, in their order: a sweep; a value's control has its name and ", …"
 
     def rows_of(self, task: str) -> list[str]:
         """The rows that there are for a task.
@@ -114,6 +122,7 @@ _ALL = (
             **{str(size): dict(batch_size=size) for size in (16, 32, 64, 128, 256)},
         },
         only={str(2**power): "node" if power < 4 else "graph" for power in range(1, 9)},
+        axis="batch size",
     ),
     Ablation(
         "ablation-negatives",
@@ -137,6 +146,51 @@ _ALL = (
             "L2": {**_PLAIN, "l2": 0.0005},
         },
         notes={row: _SILENT.format(value) for row, value in {"dropout": 0.5, "noise": 0.1, "L2": 0.0005}.items()},
+    ),
+    Ablation(
+        "sweep-alpha",
+        "The α of ppr",
+        {f"{alpha}": dict(diffusion=f"ppr:alpha={alpha}") for alpha in (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)},
+        axis="α",
+    ),
+    Ablation(
+        "sweep-t",
+        "The time of heat",
+        {f"{time}": dict(diffusion=f"heat:t={time}") for time in (1, 2, 5, 10, 20)},
+        axis="t",
+    ),
+    Ablation(
+        "sweep-top-k",
+        "The entries of ppr kept of a row",
+        {f"{kept}": dict(diffusion=f"ppr:top_k={kept}") for kept in (8, 16, 32, 64, 128, 256)},
+        about="Of a graph that has no more nodes, all entries are kept.",
+        axis="entries of a row",
+    ),
+    Ablation(
+        "sweep-hidden",
+        "The hidden size",
+        {f"{size}": dict(hidden=size) for size in (64, 128, 256, 512, 1024, 2048)},
+        axis="hidden size",
+    ),
+    Ablation(
+        "sweep-layers",
+        "The number of layers",
+        {f"{layers}": dict(layers=layers) for layers in (1, 2, 3, 4, 8)},
+        only={"3": "node", "8": "graph"},
+        axis="layers",
+    ),
+    Ablation(
+        LABELS,
+        "The share of labels to learn from",
+        {f"{share:g} %{control}": {} for share in _SHARES for control in ("", f", {CONTROL}")},
+        only={
+            f"{share:g} %{control}": task
+            for share, task in {0.5: "node", 1: "node", 50: "graph", 100: "graph"}.items()
+            for control in ("", f", {CONTROL}")
+        },
+        about="Of nodes a share of all, drawn outside of the test nodes; of graphs a share of each training part. "
+        "Propagated: the same labels, and features averaged over neighbours in place of the trained vectors.",
+        axis="share of labels",
     ),
 )
 ABLATIONS: dict[str, Ablation] = {ablation.name: ablation for ablation in _ALL}
@@ -211,7 +265,10 @@ def _changed(base: Settings, changes: Mapping[str, Any], dataset: str) -> tuple[
     notes = []
     kept = ("mode", "readout", "sampler", "draw_two_views", "codes")
     values: dict[str, Any] = {**{name: getattr(base, name) for name in kept}, **changes}
-    if "views" in changes:
+    if "diffusion" in values:
+        values["views"], said = _with_diffusion(values.pop("diffusion"), base.views, dataset)
+        notes += said
+    elif "views" in changes:
         values["views"] = tuple(_view(name, base.views, dataset) for name in changes["views"])
         notes += [_sparsified(view) for view in values["views"] if view not in base.views and _is_sparse(view)]
     if values["mode"] == "multi-scale" and values["readout"] != "diffpool-2":
@@ -244,6 +301,21 @@ def _view(name: str, views: Sequence[View], dataset: str) -> View:
     if model is None or not issubclass(kind, Diffusion):
         return kind()
     return kind(**{key: getattr(model, key) for key in _CARRIED})
+
+
+def _with_diffusion(choice: str, views: Sequence[View], dataset: str) -> tuple[tuple[View, ...], list[str]]:
+    """The recipe's views with this one's parameters, or with this one for their diffusion; and what else that is."""
+    name, *given = choice.split(":")
+    wanted: Any = resolve_view(choice)
+    chosen = {parameter.partition("=")[0] for parameter in given}
+    changes = {key: getattr(wanted, key) for key in chosen}
+    start: Any = _view(name, views, dataset)
+    new = replace(start, **(changes | ({"threshold": None} if "top_k" in chosen else {})))
+    old = start if start in views else next((view for view in views if isinstance(view, Diffusion)), views[-1])
+    notes = [] if start in views or not _is_sparse(new) else [_sparsified(new)]
+    if start.threshold is not None and new.threshold is None:
+        notes.append(f"in place of the recipe's entries from {start.threshold:g} up")
+    return tuple(new if view == old else view for view in views), notes
 
 
 def _is_sparse(view: View) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mvgrl.evaluation import cross_validate, propagated
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Bench, Missing, Outcome
+from mvgrl.experiments.runs import Bench, Missing, Outcome, coarse_products
 from mvgrl.graphs import Graph
 from mvgrl.graphs.datasets import Dataset
 from mvgrl.model import MVGRL
@@ -55,7 +55,8 @@ class _Work:
         if self.batches is None:
             self.batches = make_batches(self.graph, chosen, self.encoder, device=self.device, cache=self.cache)
         model = MVGRL(chosen, self.encoder.width, largest=self.batches.largest, seed=seed).to(self.device)
-        epochs = len(train(model, self.batches, seed=seed).losses)
+        with coarse_products():
+            epochs = len(train(model, self.batches, seed=seed).losses)
         return _of_graphs(model, self.batches), epochs
 
 

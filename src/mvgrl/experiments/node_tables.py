@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mvgrl.evaluation import clustering_scores, linear_predictions, logistic_probe, propagated
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Bench, Missing, Outcome
+from mvgrl.experiments.runs import Bench, Missing, Outcome, coarse_products
 from mvgrl.graphs.datasets import Dataset
 from mvgrl.many_seeds import fit_seeds, stackable
 
@@ -33,7 +33,8 @@ def _scored(dataset: Dataset, recipe: Recipe, variant: str, seeds: Sequence[int]
         codes = propagated(dataset.graph, settings, device=str(bench.device), cache=bench.cache)
         return _scores((codes for _ in seeds), dataset, recipe, seeds, bench.device), [0 for _ in seeds]
     chosen = replace(settings, epochs=0) if variant == "untrained" else settings
-    trained = fit_seeds(dataset.graph, chosen, seeds, device=bench.device, cache=bench.cache, at_once=len(seeds))
+    with coarse_products():
+        trained = fit_seeds(dataset.graph, chosen, seeds, device=bench.device, cache=bench.cache, at_once=len(seeds))
     scores = _scores((run.represent()[0] for run in trained), dataset, recipe, seeds, bench.device)
     return scores, [len(run.history.losses) for run in trained]
 

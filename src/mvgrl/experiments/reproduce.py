@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mvgrl.errors import SettingsError, check_name
-from mvgrl.experiments import ablations, graph_tables, node_tables, slips
-from mvgrl.experiments.ablations import ABLATIONS
+from mvgrl.experiments import ablations, slips
+from mvgrl.experiments.ablations import ABLATIONS, LABELS
+from mvgrl.experiments.at_once import work_off
 from mvgrl.experiments.ledger import Ledger
-from mvgrl.experiments.published import DATASETS, RUNS
+from mvgrl.experiments.published import DATASETS, PUBLISHED, RUNS
 from mvgrl.experiments.recipes import Recipe, load_recipe
-from mvgrl.experiments.runs import VARIANTS, Bench, Missing, Progress, missing_seeds, table
-from mvgrl.graphs import load
-from mvgrl.graphs.datasets import Dataset
+from mvgrl.experiments.runs import VARIANTS, Missing, Progress, known_already, missing_seeds, table
 from mvgrl.training import resolve_device
-from mvgrl.views import ViewCache
 
-Runner = Callable[[Dataset, Recipe, Missing, Bench], None]
 Step = tuple[Recipe, tuple[str, ...]]  # a recipe, and the variants to be run of it
-
-_RUNNERS: dict[str, Runner] = {"node": node_tables.run, "graph": graph_tables.run}
 
 
 def experiments() -> dict[str, tuple[str, ...]]:
@@ -47,32 +41,47 @@ def reproduce(
     data_root: Path | None = None,
     recipes: Path | None = None,
     retry_failed: bool = False,
+    jobs: int | None = 1,
     tell: Progress = lambda text: None,
 ) -> list[dict[str, Any]]:
-    """Run what the ledger lacks, and return the rows; all datasets and as many runs as usual, unless told otherwise."""
+    """Run what the ledger lacks, and return the rows; all datasets and as many runs as usual, unless told otherwise.
+
+    ``jobs`` runs at once, in processes of their own; None: as many as the machine is good for.
+    """
     check_name("table", experiment, experiments(), SettingsError)
     names = _checked_datasets(experiment, datasets)
-    if runs is not None and runs < 1:
-        raise SettingsError(f"runs is {runs}; ask for at least one")
+    for asked, count in {"runs": runs, "jobs": jobs}.items():
+        if count is not None and count < 1:
+            raise SettingsError(f"{asked} is {count}; ask for at least one")
     plan = _plan(experiment, names, setting, recipes)
     where = resolve_device(device)
-    for name, steps in groupby(plan, key=lambda step: step[0].dataset):
-        dataset, bench = None, Bench(ledger, where, tell, ViewCache(memory=2**33))
-        for recipe, variants in steps:
-            most = _runs(experiment, recipe, runs)
-            missing = {
-                variant: missing_seeds(ledger, experiment, recipe, variant, most, retry_failed=retry_failed)
-                for variant in variants
-            }
-            if any(missing.values()):
-                dataset = dataset or load(name, data_root)
-                _RUNNERS[recipe.settings.task](dataset, recipe, missing, bench)
+    steps = [
+        (recipe, _missing(ledger, experiment, recipe, variants, _runs(experiment, recipe, runs), retry_failed))
+        for recipe, variants in plan
+    ]
+    work_off(steps, ledger, where, jobs=jobs, data_root=data_root, tell=tell)
     if experiment in ABLATIONS:
         return ablations.table(experiment, ledger, names, runs=runs, folder=recipes)
     most = RUNS[experiment] if runs is None else runs
     if experiment == slips.TABLE:
         return slips.table(ledger, names, runs=most)
     return table(experiment, ledger, [recipe for recipe, _ in plan], runs=most)
+
+
+def _missing(
+    ledger: Ledger, experiment: str, recipe: Recipe, variants: Sequence[str], runs: int, retry_failed: bool
+) -> Missing:
+    """The seeds to be run of each variant; rows of an ablation that another table has are written down as they are."""
+    lines, missing = list(ledger), {}
+    for variant in variants:
+        missing[variant] = missing_seeds(lines, experiment, recipe, variant, runs, retry_failed=retry_failed)
+        if missing[variant] and experiment not in (*PUBLISHED, LABELS):
+            usual = [line for line in lines if line.experiment != LABELS]
+            known = known_already(usual, experiment, recipe, variant, missing[variant])
+            if known:
+                ledger.add(known)
+                missing[variant] = sorted(set(missing[variant]) - {run.seed for run in known})
+    return missing
 
 
 def reproduce_all(
@@ -91,14 +100,14 @@ def overview(
 ) -> list[dict[str, Any]]:
     """A dict a table: the runs it takes, those in the ledger, those that failed, and the seconds that the rest takes.
 
-    A run is taken to last as long as the mean of its dataset's lines, controls and others apart; where there is none,
-    "seconds_left" is None.
+    A run is taken to last as long as the mean of its dataset's lines, controls, rows of the sweep of labels and others
+    apart; where there is none, "seconds_left" is None.
     """
     lines = {run.key: run for run in ledger}
-    spent: dict[tuple[str, bool], list[float]] = {}
+    spent: dict[tuple[str, str], list[float]] = {}
     for run in lines.values():
         if not run.failed:
-            spent.setdefault((run.dataset, run.variant in VARIANTS[1:]), []).append(run.seconds)
+            spent.setdefault((run.dataset, _kind(run.experiment, run.variant)), []).append(run.seconds)
     each = {kind: float(np.mean(some)) for kind, some in spent.items()}
     rows = []
     for experiment, names in _tables_of(datasets).items():
@@ -109,7 +118,7 @@ def overview(
             for seed in range(_runs(experiment, recipe, runs))
         ]
         failed = sum(1 for key in keys if key in lines and lines[key].failed)
-        left = [each.get((key[1], key[3] in VARIANTS[1:])) for key in keys if key not in lines]
+        left = [each.get((key[1], _kind(key[0], key[3]))) for key in keys if key not in lines]
         known = [seconds for seconds in left if seconds is not None]
         rows.append(
             {
@@ -122,6 +131,11 @@ def overview(
             }
         )
     return rows
+
+
+def _kind(experiment: str, variant: str) -> str:
+    """Of which kind a run is as to its time."""
+    return LABELS if experiment == LABELS else "control" if variant in VARIANTS[1:] else "trained"
 
 
 def _tables_of(datasets: Sequence[str] | None) -> dict[str, list[str]]:
@@ -149,6 +163,8 @@ def _plan(experiment: str, names: Sequence[str], setting: str, recipes: Path | N
         if setting != "best":
             raise SettingsError(f"{experiment} departs from the recipes named best; leave setting away")
         found = (ablations.recipes(ABLATIONS[experiment], name, folder=recipes) for name in names)
+        if experiment == LABELS:
+            return [(next(iter(rows.values())), tuple(rows)) for rows in found]  # which are the same in all rows
         return [(recipe, (row,)) for rows in found for row, recipe in rows.items()]
     if experiment != slips.TABLE:
         return [(load_recipe(name, setting, table=experiment, folder=recipes), VARIANTS) for name in names]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from mvgrl.experiments.recipes import Recipe
 from mvgrl.views import ViewCache
 
 VARIANTS = ("trained", "untrained", "propagated")
+NO_MEMORY = "out of memory"
 Missing = dict[str, list[int]]  # the seeds of each variant
 Progress = Callable[[str], None]
 Scores = Mapping[str, Sequence[dict[str, float]]]  # of each seed, for every table that it is a line of
@@ -58,6 +60,24 @@ def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: i
     return rows
 
 
+@contextmanager
+def coarse_products() -> Iterator[None]:
+    """Let a GPU multiply with ten bits after the point (TF32) while it trains: half the time, the same accuracy.
+
+    Vectors are made after it, and scored, in full.
+    """
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+class CrowdedError(Exception):
+    """A run found no memory beside others, and may find it alone."""
+
+
 @dataclass(frozen=True)
 class Bench:
     """What all runs share: where their lines go, where they are computed, who is told of them, and the views."""
@@ -66,6 +86,7 @@ class Bench:
     device: torch.device
     tell: Progress
     cache: ViewCache
+    crowded: bool = False  # other processes are at work beside this one
 
     def attempt(self, recipe: Recipe, variant: str, seeds: Sequence[int], work: Callable[[], Outcome]) -> None:
         """Do the work of some seeds and write their lines; if it fails, they say why, and no restart tries it again."""
@@ -77,6 +98,9 @@ class Bench:
             scores, epochs = work()
         except Exception as error:
             why = reason(error)
+            if self.crowded and why == NO_MEMORY:
+                torch.cuda.empty_cache()
+                raise CrowdedError from None
             scores, epochs = {table: [{} for _ in seeds] for table in recipe.tables}, [0 for _ in seeds]
             self.tell(f"{what} failed: {why}")
         seconds = (time.perf_counter() - started) / len(seeds)
@@ -95,6 +119,8 @@ def _lines(
 ) -> list[Run]:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     versions = {"mvgrl": mvgrl.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    if device.type == "cuda":
+        versions["products"] = "TF32"
     after = (seconds, name, recipe.id, versions, failed)
     return [
         Run(experiment, recipe.dataset, recipe.setting, variant, seed, score, ended, *after)
@@ -114,15 +140,29 @@ def reason(error: Exception) -> str:
     if isinstance(error, (InputError, SettingsError, MachineError, CheckpointError)):
         raise error
     kind, text = type(error).__name__, " ".join(str(error).split())
-    if isinstance(error, MemoryError) or kind == "OutOfMemoryError" or "out of memory" in text:
-        return "out of memory"
+    if isinstance(error, MemoryError) or any(said in text for said in (NO_MEMORY, "can't allocate memory")):
+        return NO_MEMORY
     return (text if kind == "MVGRLError" else f"{kind}: {text}")[:200]
 
 
 def missing_seeds(
-    ledger: Ledger, experiment: str, recipe: Recipe, variant: str, runs: int, *, retry_failed: bool = False
+    lines: Iterable[Run], experiment: str, recipe: Recipe, variant: str, runs: int, *, retry_failed: bool = False
 ) -> list[int]:
-    """The seeds of a variant that the ledger does not have yet; failed ones only if they are to be tried again."""
-    there = {run.key for run in ledger if not (retry_failed and run.failed)}
+    """The seeds of a variant that there are no lines of yet; failed ones only if they are to be tried again."""
+    there = {run.key for run in lines if not (retry_failed and run.failed)}
     key = (experiment, recipe.dataset, recipe.setting, variant)
     return [seed for seed in range(runs) if (*key, seed, recipe.id) not in there]
+
+
+def known_already(lines: Iterable[Run], experiment: str, recipe: Recipe, row: str, seeds: Sequence[int]) -> list[Run]:
+    """Runs of these seeds that another table has: the same settings give the same numbers under any name."""
+    score = "nested" if recipe.settings.task == "graph" else "accuracy"
+    found = {
+        run.seed: replace(run, experiment=experiment, setting=recipe.setting, variant=row)
+        for run in lines
+        if (run.dataset, run.recipe) == (recipe.dataset, recipe.id)
+        and run.variant not in VARIANTS[1:]
+        and not run.failed
+        and score in run.scores
+    }
+    return [found[seed] for seed in seeds if seed in found]

@@ -26,10 +26,11 @@ import torch
 from torch import Tensor
 
 from mvgrl.config import CODES, JOINS, Settings
-from mvgrl.errors import InputError, MVGRLError
+from mvgrl.errors import InputError, MVGRLError, SettingsError
 from mvgrl.evaluation import cluster, cross_validate, linear_predictions
 from mvgrl.evaluation.svm import shuffled_folds
 from mvgrl.experiments.published import GRAPH_DATASETS
+from mvgrl.experiments.runs import coarse_products
 from mvgrl.files import check_writable
 from mvgrl.graphs import load
 from mvgrl.graphs.datasets import Dataset
@@ -56,7 +57,8 @@ def search(
     dataset, where, cache = load(name, data_root), resolve_device(device), ViewCache(memory=2**33)
     for label, settings in chosen.items():
         started = time.perf_counter()
-        runs = fit_seeds(dataset.graph, settings, seeds, device=where, cache=cache)
+        with coarse_products():
+            runs = fit_seeds(dataset.graph, settings, seeds, device=where, cache=cache)
         line = {
             "dataset": name,
             "candidate": label,
@@ -156,10 +158,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("candidates", type=Path, help="TOML, a part a candidate")
     parser.add_argument("found", type=Path, help="the lines are added to this file")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many a candidate")
     options = parser.parse_args(words)
     try:
         check_writable(options.found)
-        for line in search(options.dataset, _read(options.candidates), device=options.device):
+        if options.seeds < 1:
+            raise SettingsError(f"seeds is {options.seeds}; ask for at least one")
+        seeds = range(SEEDS.start, SEEDS.start + options.seeds)
+        for line in search(options.dataset, _read(options.candidates), seeds=seeds, device=options.device):
             with options.found.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
     except MVGRLError as error:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mvgrl.experiments import slips
 from mvgrl.experiments.ablations import Ablation
 from mvgrl.reports.document import NONE, Cell, Figure, Part, Section, Table
 from mvgrl.reports.figures import line_chart
@@ -25,8 +25,7 @@ def verdict(ours: float, std: float, paper: float, paper_std: float | None, metr
     (('−1.8', 'below'), ('+0.1', ''))
     """
     difference = ours - paper
-    points = f"{difference * (100 if metric in SHARES else 1):+.1f}".replace("-", "−")
-    points = "0.0" if points[1:] == "0.0" else points
+    points = signed(difference * (100 if metric in SHARES else 1))
     if paper_std is None:
         return points, ""
     if abs(difference) <= math.hypot(std, paper_std):
@@ -34,31 +33,54 @@ def verdict(ours: float, std: float, paper: float, paper_std: float | None, metr
     return points, "above" if difference > 0 else "below"
 
 
+def signed(points: float) -> str:
+    """A difference in points as it is shown.
+
+    >>> signed(0.44), signed(-1.5), signed(-0.01)
+    ('+0.4', '−1.5', '0.0')
+    """
+    text = f"{points:+.1f}".replace("-", "−")
+    return "0.0" if text[1:] == "0.0" else text
+
+
+def none_yet(*experiments: str) -> str:
+    """What is said of tables without runs.
+
+    >>> none_yet("node-slips", "ablation-views")
+    'There are no runs yet of node-slips, ablation-views; mvgrl reproduce node-slips makes them.'
+    """
+    return f"There are no runs yet of {', '.join(experiments)}; mvgrl reproduce {experiments[0]} makes them."
+
+
 def ablation_sections(ablations: Sequence[tuple[Ablation, list[Row]]]) -> list[Section]:
     """A section for each ablation that has rows, and the names of those without."""
     words = ["The recipe best of each dataset with one thing changed."]
     if lacking := [ablation.name for ablation, rows in ablations if not rows]:
-        words.append(f"There are no runs yet of {', '.join(lacking)}; mvgrl reproduce {lacking[0]} makes them.")
+        words.append(none_yet(*lacking))
     sections = [Section("Ablations", tuple(words))]
+    first = next((ablation for ablation, rows in ablations if rows and ablation.name.startswith("sweep-")), None)
     for ablation, rows in ablations:
+        if ablation is first:
+            sections.append(Section("Sweeps beyond the paper", ("The same recipes with one number changed.",)))
         if rows:
             printed = any(row["paper"] is not None for row in rows)
             beside = (
                 "then the paper's number and our difference to it in points" if printed else "the paper prints none"
             )
-            caption = f"{ablation.title}: ours, {beside}."
+            caption = f"{ablation.title}: ours, {beside}. {ablation.about}".rstrip()
             found = grid(rows, "row", "row", caption, _ablated, order=tuple(ablation.rows))
-            parts: tuple[Part, ...] = (found, *_notes(rows), *sweep_figures(ablation.title, rows))
+            parts: tuple[Part, ...] = (found, *notes(rows), *sweep_figures(ablation, rows))
             sections.append(Section(ablation.title, parts, level=3))
     return sections
 
 
-def _notes(rows: Sequence[Row]) -> list[str]:
-    """What is to be said of rows, once for all rows and datasets of which it is said."""
+def notes(rows: Sequence[Row]) -> list[str]:
+    """What is to be said of rows, and why some failed, once for all rows and datasets of which it is said."""
     datasets: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row["note"]:
-            datasets.setdefault((row["row"], row["note"]), []).append(row["dataset"])
+        failed = f"could not be run: {row['failed']}" if row["failed"] else None
+        if note := "; ".join(filter(None, (row["note"], failed))):
+            datasets.setdefault((row["row"], note), []).append(row["dataset"])
     every = list(dict.fromkeys(row["dataset"] for row in rows))
     names: dict[tuple[str, str], list[str]] = {}
     for (name, note), some in datasets.items():
@@ -67,47 +89,62 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     return [f"{', '.join(some)} ({where}): {note}." for (where, note), some in names.items()]
 
 
-def sweep_figures(title: str, rows: Sequence[Row]) -> list[Figure]:
-    """A line chart for rows that end in a number and differ in it alone: batch 32, batch 64, …
+def sweep_figures(sweep: Ablation, rows: Sequence[Row]) -> list[Figure]:
+    """A line chart a metric over the axis of a sweep, with a line a dataset; none for rows that have no axis.
 
-    >>> rows = [dict(row=f"batch {size}", dataset="mutag", metric="nested", mean=88.0, std=1.0) for size in (8, 16, 32)]
-    >>> [figure.caption for figure in sweep_figures("Batch size", rows)]
-    ['Our accuracy (nested) over batch, with one standard deviation either way.']
+    >>> rows = [dict(row=str(size), dataset="mutag", metric="nested", mean=88.0, std=1.0) for size in (8, 16, 32)]
+    >>> sizes = Ablation("sweep-size", "Sizes", {"8": {}, "16": {}, "32": {}}, axis="size")
+    >>> [figure.caption for figure in sweep_figures(sizes, rows)]
+    ['Our accuracy (nested) over size, with one standard deviation either way.']
     """
-    groups: dict[tuple[str, str], list[tuple[float, Row]]] = {}
-    for row in rows:
-        match = re.fullmatch(r"(.*?)[\s=:-]*((?<![\w.])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)", row["row"])
-        if match and row["mean"] is not None:
-            groups.setdefault((match[1], row["metric"]), []).append((float(match[2].replace(",", "")), row))
+    done = [row for row in rows if sweep.axis and row["mean"] is not None]
     figures = []
-    for (name, metric), found in groups.items():
-        places = sorted({place for place, _ in found})
-        if len(places) < 3:  # two are no sweep
-            continue
-        across, shown = name or title.lower(), AXES.get(metric, f"{metric}, %")
+    for metric in dict.fromkeys(row["metric"] for row in done):
+        mine = [(*row["row"].partition(", "), row) for row in done if row["metric"] == metric]
+        there = {value for value, *_ in mine}
+        places = [value for value in sweep.rows if value in there]
         series: dict[str, list[tuple[int, float, float]]] = {}
-        for place, row in sorted(found, key=lambda one: one[0]):
-            series.setdefault(row["dataset"], []).append((places.index(place), row["mean"], row["std"]))
-        caption = f"Our {shown.removesuffix(', %')} over {across}, with one standard deviation either way."
-        names = [f"{place:g}" for place in places]
-        about = f"{caption} Lines: {', '.join(series)}. The table above has the numbers."
-        figures.append(Figure(caption, line_chart(series, names, across=across, up=shown, about=about)))
+        for value, comma, control, row in mine:
+            line = series.setdefault(f"{row['dataset']}{comma}{control}", [])
+            line.append((places.index(value), row["mean"], row["std"]))
+        lines = {name: sorted(points) for name, points in series.items()}
+        shown = AXES.get(metric, f"{metric}, %")
+        caption = f"Our {shown.removesuffix(', %')} over {sweep.axis}, with one standard deviation either way."
+        about = f"{caption} Lines: {'; '.join(lines)}."
+        figures.append(Figure(caption, line_chart(lines, places, across=sweep.axis, up=shown, about=about)))
     return figures
 
 
 def grid(
     rows: Sequence[Row], key: str, title: str, caption: str, cell: Callable[[Row], Cell], *, order: Sequence[str]
 ) -> Table:
-    """A row a name, a column a dataset; where a dataset has several metrics, a column each."""
+    """A row a name, a column a dataset, and the runs; where a dataset has several metrics, a column each."""
     several = Counter(name for name, _ in {(row["dataset"], row["metric"]) for row in rows})
     columns = list(dict.fromkeys((row["dataset"], row["metric"]) for row in rows))
     heads = [f"{name}, {METRICS.get(metric, metric)}" if several[name] > 1 else name for name, metric in columns]
     cells = {(row[key], row["dataset"], row["metric"]): cell(row) for row in rows}
-    there = {row[key] for row in rows}
+    counts: dict[str, dict[str, None]] = {}  # as many as there are different ones, in the order of the datasets
+    for row in rows:
+        counts.setdefault(row[key], {}).update({str(row["runs"]): None} if row["runs"] else {})
     lines = (
-        (Cell(name), *(cells.get((name, *column), Cell(NONE)) for column in columns)) for name in order if name in there
+        (
+            *(Cell(name), *(cells.get((name, *column), Cell(NONE)) for column in columns)),
+            Cell(", ".join(counts[name]) or NONE),
+        )
+        for name in order
+        if name in counts
     )
-    return Table(caption, (title, *heads), tuple(lines))
+    return Table(caption, (title, *heads, "runs"), tuple(lines))
+
+
+def slips_table(rows: Sequence[Row], caption: str = "") -> Table:
+    """The rows of what text and code do otherwise: the mean of each, and the difference in points that it makes."""
+
+    def cell(row: Row) -> Cell:
+        changed = row["difference"] is not None and slips.ROWS[row["change"]]
+        return Cell(number(row["mean"], row["metric"], row["std"]), (signed(row["difference"]),) if changed else ())
+
+    return grid(rows, "change", "changed", caption, cell, order=tuple(slips.ROWS))
 
 
 def ours(row: Row) -> Cell:

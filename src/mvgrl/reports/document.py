@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 NONE = "–"  # in a cell that has nothing to say
@@ -80,15 +81,21 @@ def as_markdown(document: Document) -> str:
     | a\\|b | 1 (+1; above) |
     <BLANKLINE>
     """
-    blocks = [f"# {_marked(document.title)}"]
-    for section in document.sections:
-        blocks.append(f"{'#' * section.level} {_marked(section.title)}")
-        for part in section.parts:
-            if isinstance(part, Table):
-                blocks += [_marked(part.caption), _markdown_table(part)]
-            elif isinstance(part, str):
-                blocks.append(_marked(part))
-    return "\n\n".join(blocks) + "\n"
+    return f"# {_marked(document.title)}\n\n{parts_as_markdown(document.sections)}\n"
+
+
+def parts_as_markdown(parts: Iterable[Part | Section]) -> str:
+    """Parts of a page, with an empty line between them; a table without a caption stands alone."""
+    blocks = []
+    for part in parts:
+        if isinstance(part, Section):
+            blocks.append(f"{'#' * part.level} {_marked(part.title)}")
+            blocks.append(parts_as_markdown(part.parts))
+        elif isinstance(part, Table):
+            blocks += [_marked(part.caption), _markdown_table(part)]
+        elif isinstance(part, str):
+            blocks.append(_marked(part))
+    return "\n\n".join(filter(None, blocks))
 
 
 def _markdown_table(table: Table) -> str:

@@ -21,14 +21,8 @@ from mvgrl.experiments.published import DATASETS, DEVIATIONS, RUNS
 from mvgrl.experiments.recipes import NAMED, Recipe, load_recipe
 from mvgrl.experiments.runs import VARIANTS, table
 from mvgrl.files import check_writable, written_whole
-from mvgrl.reports.comparison import (
-    METRICS,
-    ablation_sections,
-    grid,
-    number,
-    ours,
-    verdict,
-)
+from mvgrl.reports.comparison import METRICS, ablation_sections, none_yet, number, ours, slips_table
+from mvgrl.reports.conclusions import conclusion_sections
 from mvgrl.reports.document import NONE, Cell, Document, Part, Section, Table, as_markdown
 from mvgrl.reports.web_page import as_html
 
@@ -118,6 +112,7 @@ def report(runs: Runs) -> tuple[Document, int]:
     ablations = [(ablation, ablation_table(name, runs)) for name, ablation in ABLATIONS.items()]
     sections = [
         _summary(runs, shown),
+        *conclusion_sections({ablation.name: rows for ablation, rows in ablations}),
         *(_main(experiment, title, runs) for experiment, title in MAIN.items()),
         _slips(slips.table(runs, runs=RUNS[slips.TABLE])),
         *ablation_sections(ablations),
@@ -144,7 +139,7 @@ def _main(experiment: str, title: str, runs: Ledger) -> Section:
     keys = {key for rows in found.values() for key in rows}
     order = {name: place for place, name in enumerate(DATASETS[experiment])}
     if not keys:
-        return Section(title, (f"There are no runs of it yet; mvgrl reproduce {experiment} makes them.",))
+        return Section(title, (none_yet(experiment),))
     lines = []
     for dataset, metric in sorted(keys, key=lambda key: (order[key[0]], key[1] not in ("accuracy", "nmi", "nested"))):
         rows = [found[setting].get((dataset, metric)) for setting in NAMED]
@@ -166,16 +161,8 @@ def _main(experiment: str, title: str, runs: Ledger) -> Section:
 
 def _slips(rows: list[dict[str, Any]]) -> Section:
     title = "What text and code do otherwise"
-    if not rows:
-        return Section(title, (f"There are no runs of it yet; mvgrl reproduce {slips.TABLE} makes them.",))
-
-    def cell(row: dict[str, Any]) -> Cell:
-        changed = row["difference"] is not None and slips.ROWS[row["change"]]
-        note = verdict(row["difference"], 0, 0, None, row["metric"])[:1] if changed else ()
-        return Cell(number(row["mean"], row["metric"], row["std"]), note)
-
     caption = "Node accuracy of the default settings with one thing changed, and the difference in points it makes."
-    return Section(title, (grid(rows, "change", "changed", caption, cell, order=tuple(slips.ROWS)),))
+    return Section(title, (slips_table(rows, caption) if rows else none_yet(slips.TABLE),))
 
 
 def _failures(shown: Sequence[Run]) -> list[Section]:

@@ -8,28 +8,35 @@ from pathlib import Path
 from typing import Any
 
 from mvgrl.experiments import slips
+from mvgrl.experiments.ablations import ABLATIONS
+from mvgrl.experiments.ablations import table as ablation_table
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.published import DATASETS, RUNS
 from mvgrl.experiments.recipes import NAMED, load_recipe
 from mvgrl.experiments.runs import table
-from mvgrl.reports.comparison import METRICS, number
+from mvgrl.reports.comparison import METRICS, grid, none_yet, notes, number, signed, slips_table
+from mvgrl.reports.conclusions import conclusion_sections
+from mvgrl.reports.document import NONE, Cell, Part, Section, Table, parts_as_markdown
 
-# What stands between <!-- table … --> and <!-- end --> is written from the ledger:
+# What stands between one of these marks and <!-- end --> is written from the ledger:
 #   table node-classification best             a table under one of the named settings
 #   table node-classification best accuracy    one of its metrics alone
 #   table node-classification all accuracy     the three settings side by side
 #   table node-slips best                      what each slip changes
-_MARKED = re.compile(r"(<!-- table (\S+) (\S+)(?: (\S+))? -->\n).*?(<!-- end -->)", re.DOTALL)
+#   table ablation-bounds best                 an ablation, the paper's numbers in brackets
+#   conclusions                                whether the paper's conclusions hold
+_MARKED = re.compile(r"(<!-- (?:table (\S+) (\S+)(?: (\S+))?|conclusions) -->\n).*?(<!-- end -->)", re.DOTALL)
+Row = dict[str, Any]
 
 
-def printed(row: dict[str, Any]) -> dict[str, str]:
+def printed(row: Row) -> dict[str, str]:
     """A row's cells as they are shown: percents with one digit, shares with three.
 
     >>> printed(dict(dataset="mutag", metric="best_c", paper=89.7, mean=90.04, std=0.5, untrained=88.0,
     ...              propagated=None, runs=5, seconds=3.2))["ours"]
     '90.0 ± 0.5'
     """
-    metric = row["metric"]
+    metric: str = row["metric"]
     beside = [name for name in ("paper", "untrained", "propagated") if name in row]
     change = {"change": row["change"], "difference": _difference(row)} if "change" in row else {}
     return {
@@ -43,92 +50,87 @@ def printed(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
+def _difference(row: Row) -> str:
+    return signed(row["difference"]) if row["difference"] else ""
+
+
+def with_controls(rows: list[Row]) -> Table:
     """A row a dataset and metric, the paper's number beside ours.
 
-    >>> print(markdown([dict(dataset="cora", metric="accuracy", paper=None, mean=84.0, std=0.5, untrained=75.0,
-    ...                      propagated=76.0, runs=50, seconds=0.5)]))
+    >>> print(parts_as_markdown([with_controls([dict(dataset="cora", metric="accuracy", paper=None, mean=84.0, std=0.5,
+    ...                                              untrained=75.0, propagated=76.0, runs=50, seconds=0.5)])]))
     | dataset | metric | the paper | MVGRL, trained | untrained encoder | propagated features | runs |
     |---|---|---:|---:|---:|---:|---:|
     | cora | accuracy | – | 84.0 ± 0.5 | 75.0 | 76.0 | 50 |
     """
-    lines = ["| dataset | metric | the paper | MVGRL, trained | untrained encoder | propagated features | runs |"]
-    lines.append("|---|---|---:|---:|---:|---:|---:|")
-    for row in map(printed, rows):
-        cells = (row[key] for key in ("dataset", "metric", "paper", "ours", "untrained", "propagated", "runs"))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    keys = ("dataset", "metric", "paper", "ours", "untrained", "propagated", "runs")
+    heads = ("the paper", "MVGRL, trained", "untrained encoder", "propagated features")
+    lines = tuple(tuple(Cell(row[key]) for key in keys) for row in map(printed, rows))
+    return Table("", ("dataset", "metric", *heads, "runs"), lines, words=2)
 
 
-def side_by_side(rows: dict[str, list[dict[str, Any]]]) -> str:
+def side_by_side(rows: dict[str, list[Row]]) -> Table:
     """The same rows under several settings, a column each.
 
     >>> row = dict(dataset="cora", metric="accuracy", paper=None, mean=84.0, std=0.5, untrained=75.0, propagated=None,
     ...            runs=50, seconds=0.5)
-    >>> print(side_by_side({"paper": [], "best": [row]}))
-    | dataset | metric | printed in the paper | `paper` | `best` | runs |
+    >>> print(parts_as_markdown([side_by_side({"paper": [], "best": [row]})]))
+    | dataset | metric | printed in the paper | paper | best | runs |
     |---|---|---:|---:|---:|---:|
     | cora | accuracy | – | – | 84.0 ± 0.5 | 50 |
     """
     cells = {name: {(row["dataset"], row["metric"]): printed(row) for row in some} for name, some in rows.items()}
-    first = list(dict.fromkeys(key for some in cells.values() for key in some))
-    lines = [f"| dataset | metric | printed in the paper | {' | '.join(f'`{name}`' for name in rows)} | runs |"]
-    lines.append(f"|---|---|---:|{'---:|' * (len(rows) + 1)}")
-    for key in first:
+    lines = []
+    for key in dict.fromkeys(key for some in cells.values() for key in some):
         there = [some[key] for some in cells.values() if key in some]
-        ours = [some[key]["ours"] if key in some else "–" for some in cells.values()]
+        ours = (some[key]["ours"] if key in some else NONE for some in cells.values())
         runs = ", ".join(dict.fromkeys(row["runs"] for row in there))
-        lines.append(f"| {' | '.join([*(there[0][name] for name in ('dataset', 'metric', 'paper')), *ours, runs])} |")
-    return "\n".join(lines)
+        lines.append(tuple(map(Cell, (*(there[0][name] for name in ("dataset", "metric", "paper")), *ours, runs))))
+    return Table("", ("dataset", "metric", "printed in the paper", *rows, "runs"), tuple(lines), words=2)
 
 
-def changes(rows: list[dict[str, Any]]) -> str:
-    """A row a change, a column a dataset: its mean, and the difference in points that it makes.
+def ablation_parts(name: str, rows: list[Row]) -> list[Part]:
+    """The rows of an ablation, a column a dataset; below, what to know of them, and what has no runs yet."""
 
-    >>> print(changes([dict(dataset="cora", change="none", mean=84.0, std=0.5, difference=0.0, runs=10),
-    ...                dict(dataset="cora", change="heat", mean=82.5, std=0.4, difference=-1.5, runs=10)]))
-    | changed | cora | runs |
-    |---|---:|---:|
-    | none | 84.0 ± 0.5 | 10 |
-    | heat | 82.5 ± 0.4 (−1.5) | 10 |
-    """
-    datasets, names = (list(dict.fromkeys(row[key] for row in rows)) for key in ("dataset", "change"))
-    cells = {(row["dataset"], row["change"]): _with_difference(row) for row in rows}
-    lines = [f"| changed | {' | '.join(datasets)} | runs |", f"|---|{'---:|' * (len(datasets) + 1)}"]
-    for name in names:
-        runs = ", ".join(dict.fromkeys(str(row["runs"]) for row in rows if row["change"] == name))
-        lines.append(f"| {name} | {' | '.join(cells.get((dataset, name), '–') for dataset in datasets)} | {runs} |")
-    return "\n".join(lines)
+    def cell(row: Row) -> Cell:
+        paper = () if row["paper"] is None else (number(row["paper"], row["metric"]),)
+        return Cell("failed" if row["failed"] else number(row["mean"], row["metric"], row["std"]), paper)
 
-
-def _with_difference(row: dict[str, Any]) -> str:
-    difference = _difference(row)
-    return f"{row['mean']:.1f} ± {row['std']:.1f}" + (f" ({difference})" if difference else "")
-
-
-def _difference(row: dict[str, Any]) -> str:
-    return f"{row['difference']:+.1f}".replace("-", "−") if row["difference"] else ""
+    if not rows:
+        return [none_yet(name)]
+    ablation = ABLATIONS[name]
+    there = {row["dataset"] for row in rows}
+    lacking = [dataset for dataset in ablation.datasets if dataset not in there]
+    unrun = [f"There are no runs yet on {', '.join(lacking)}; mvgrl reproduce {name} makes them."] if lacking else []
+    return [grid(rows, "row", "row", "", cell, order=tuple(ablation.rows)), *notes(rows), *unrun]
 
 
 def filled(page: str, ledger: Ledger) -> str:
-    """The page with every marked table written anew."""
+    """The page with all that is marked written anew."""
 
-    def rows(experiment: str, setting: str, metric: str | None) -> list[dict[str, Any]]:
+    def rows(experiment: str, setting: str, metric: str | None) -> list[Row]:
         recipes = [load_recipe(name, setting, table=experiment) for name in DATASETS[experiment]]
         found = table(experiment, ledger, recipes, runs=RUNS[experiment])
         return [row for row in found if metric in (None, row["metric"])]
 
+    def parts(experiment: str | None, setting: str, metric: str | None) -> list[Part | Section]:
+        if experiment is None:
+            first, *others = conclusion_sections({name: ablation_table(name, ledger) for name in ABLATIONS})
+            return [*first.parts, *others]  # the page has a heading of its own
+        settings = (*NAMED, "all") if experiment in DATASETS else ("best",) if experiment in ABLATIONS else ()
+        if setting not in settings:
+            raise ValueError(f"the page marks a table {experiment} {setting}, which there is not")
+        if experiment in ABLATIONS:
+            return [*ablation_parts(experiment, ablation_table(experiment, ledger))]
+        if experiment == slips.TABLE:
+            return [slips_table(slips.table(ledger, runs=RUNS[experiment]))]
+        if setting == "all":
+            return [side_by_side({name: rows(experiment, name, metric) for name in NAMED})]
+        return [with_controls(rows(experiment, setting, metric))]
+
     def write(match: re.Match[str]) -> str:
         opened, experiment, setting, metric, closed = match.groups()
-        if experiment not in DATASETS or setting not in (*NAMED, "all"):
-            raise ValueError(f"the page marks a table {experiment} {setting}, which there is not")
-        if experiment == slips.TABLE:
-            content = changes(slips.table(ledger, runs=RUNS[experiment]))
-        elif setting == "all":
-            content = side_by_side({name: rows(experiment, name, metric) for name in NAMED})
-        else:
-            content = markdown(rows(experiment, setting, metric))
-        return f"{opened}{content}\n{closed}"
+        return f"{opened}{parts_as_markdown(parts(experiment, setting, metric))}\n{closed}"
 
     return _MARKED.sub(write, page)
 

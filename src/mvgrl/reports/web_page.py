@@ -5,24 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from mvgrl.reports.document import Cell, Document, Figure, Part, Section, Table, plain
+from mvgrl.reports.figures import CHART, PALETTE
 
 LONG = 24  # letters of a cell of words from which it may be broken
 STYLE = """
-:root {
-  color-scheme: light dark;
-  --paper: #fff; --ink: #1c1f23; --soft: #5b636d; --line: #d9dee4; --shade: #f5f7f9; --link: #0b5cad;
-  --above: #0a6b4a; --below: #b3261e;
-  --series-0: #0072b2; --series-1: #d55e00; --series-2: #00825f; --series-3: #b04f8a;
-  --series-4: #8a6d00; --series-5: #2f8fc4; --series-6: #5e4fa2; --series-7: #6b6b6b;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #14171a; --ink: #e6e9ec; --soft: #9ca6b0; --line: #343b43; --shade: #1c2125; --link: #7db8f0;
-    --above: #5fcf9f; --below: #ff8f85;
-    --series-0: #56b4e9; --series-1: #ff9d5c; --series-2: #3fcf9f; --series-3: #e59ac6;
-    --series-4: #f0e442; --series-5: #9ad5ff; --series-6: #b3a6f5; --series-7: #b9bfc6;
-  }
-}
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body {
@@ -57,15 +43,7 @@ thead .number { white-space: normal; min-width: 5.5rem; }
 small { display: block; font-size: .8rem; line-height: 1.35; color: var(--soft); }
 .above small:last-child { color: var(--above); }
 .below small:last-child, .failed { color: var(--below); }
-.chart { display: block; width: 100%; max-width: 44rem; height: auto; font-size: 13px; fill: currentColor; }
-.chart .unit { font-size: 12px; fill: var(--soft); }
-.chart .middle { text-anchor: middle; }
-.chart .end { text-anchor: end; }
-.chart .grid { stroke: var(--line); }
-.chart .line, .chart .bar { fill: none; stroke: var(--ink); stroke-width: 2; }
-.chart .bar { stroke-width: 1.5; opacity: .7; }
-.chart circle { fill: var(--ink); }
-.chart g text { fill: currentColor; }
+.chart { display: block; width: 100%; max-width: 44rem; height: auto; }
 @media (max-width: 40rem) { tbody th.long { min-width: 9rem; max-width: 9rem; } h1 { font-size: 1.4rem; } }
 @media print { .box { overflow: visible; border: 0; } tr > :first-child { position: static; } }
 """
@@ -92,7 +70,7 @@ def as_html(document: Document) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{title}</title>",
             '<link rel="icon" href="data:,">',  # else a browser asks the server for one
-            f"<style>{STYLE}</style>",
+            f"<style>\n{PALETTE}{CHART}{STYLE}</style>",
             "</head>",
             "<body>",
             "<main>",

@@ -1,0 +1,211 @@
+"""The paper's conclusions: whether each holds here, by how many points and over how many runs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mvgrl.experiments.published_ablations import PUBLISHED
+from mvgrl.reports.claims import CONCLUSIONS, Claim
+from mvgrl.reports.comparison import none_yet, number, signed, verdict
+from mvgrl.reports.document import NONE, Cell, Part, Section, Table
+
+Row = dict[str, Any]  # of an ablation's table
+HOLDS, SAME, FAILS = "holds", "no difference", "does not hold"
+ALONE, MISSING, FAILED = "not judged", "not run", "could not be run"
+_VERDICTS = {"above": HOLDS, "within": SAME, "below": FAILS}
+_KINDS = {HOLDS: "above", SAME: "within", FAILS: "below", FAILED: "failed"}  # how a cell is coloured
+READING = (
+    "On each dataset the row that the paper favours, or the best of them, against the best of the others. Holds: it is "
+    "ahead by more than the joint spread, √(s₁² + s₂²) of the two standard deviations; does not hold: it is behind by "
+    "more; no difference: it is neither; not judged: one of the two was run once, and has no spread. The spread is "
+    "that of runs, not of their means, so a difference within it may still be a real one. The best of several is the "
+    "luckiest of them too, and a recipe was chosen with its own values in it, which helps the row that equals it."
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim on one dataset: the best row of either side, and what comes of their difference."""
+
+    dataset: str
+    verdict: str
+    favoured: Row | None
+    other: Row | None
+    runs: int = 0  # of all rows that were compared
+    lacking: tuple[tuple[str, str], ...] = ()  # rows without a number, and why; "" where it was not run
+
+    @property
+    def points(self) -> float | None:
+        """By how much the favoured row is ahead."""
+        return None if self.favoured is None or self.other is None else self.favoured["mean"] - self.other["mean"]
+
+    @property
+    def spread(self) -> float | None:
+        """The joint one of both rows."""
+        if self.favoured is None or self.other is None or self.verdict == ALONE:
+            return None
+        return math.hypot(self.favoured["std"], self.other["std"])
+
+
+def findings(claim: Claim, rows: Sequence[Row]) -> list[Finding]:
+    """A claim on each of its datasets, from the rows of its ablation's table.
+
+    >>> claim = Claim("Two views are as good as three", "ablation-view-count", ("2",), ("3",))
+    >>> row = dict(dataset="citeseer", metric="accuracy", std=0.3, runs=5, failed=None)
+    >>> [(one.dataset, one.verdict) for one in findings(claim, [{**row, "row": "2", "mean": 73.0},
+    ...                                                         {**row, "row": "3", "mean": 71.0}])]
+    [('cora-linqs', 'not run'), ('citeseer', 'holds'), ('pubmed', 'not run')]
+    """
+    return [_finding(claim, name, [row for row in rows if row["dataset"] == name]) for name in claim.datasets]
+
+
+def published(claim: Claim) -> list[Finding]:
+    """The same of the paper's own numbers, where it prints them."""
+    rows = [
+        {"dataset": name, "row": row, "metric": "", "mean": mean, "std": std, "runs": math.inf, "failed": None}
+        for row, printed in PUBLISHED.get(claim.ablation, {}).items()
+        for name, (mean, std) in printed.items()
+    ]
+    return [one for one in findings(claim, rows) if one.points is not None]
+
+
+def _finding(claim: Claim, dataset: str, rows: Sequence[Row]) -> Finding:
+    there = {row["row"]: row for row in rows}
+    sides = claim.sides(dataset)
+    scored = [[there[name] for name in side if name in there and not there[name]["failed"]] for side in sides]
+    first, second = (max(side, key=lambda row: row["mean"], default=None) for side in scored)
+    lacking = tuple(
+        (name, there[name]["failed"] if name in there else "")
+        for name in (*sides[0], *sides[1])
+        if name not in there or there[name]["failed"]
+    )
+    runs = sum(row["runs"] for side in scored for row in side)
+    if first is None or second is None:
+        failed = any(all(name in there and there[name]["failed"] for name in side) for side in sides)
+        return Finding(dataset, FAILED if failed else MISSING, first, second, runs, lacking)
+    _, kind = verdict(first["mean"], first["std"], second["mean"], second["std"], first["metric"])
+    judged = _VERDICTS[kind] if min(first["runs"], second["runs"]) > 1 else ALONE
+    return Finding(dataset, judged, first, second, runs, lacking)
+
+
+def tally(found: Sequence[Finding]) -> str:
+    """How often each verdict was come to.
+
+    >>> tally([Finding("cora", HOLDS, None, None), Finding("pubmed", SAME, None, None)])
+    'holds on 1 of 2 datasets, no difference on 1'
+    """
+    counts = Counter(one.verdict for one in found)
+    if counts[MISSING] == len(found):
+        return "nothing to compare yet" if any(one.runs for one in found) else "no runs yet"
+    others = (f", {kind} on {counts[kind]}" for kind in (SAME, FAILS, ALONE, FAILED, MISSING) if counts[kind])
+    return f"holds on {counts[HOLDS]} of {len(found)} datasets{''.join(others)}"
+
+
+def summary(found: Sequence[Finding]) -> str:
+    """A claim in a line: where it holds, by how many points on average, and over how many runs."""
+    runs = _runs(found)
+    compared = f"mean difference {_mean(found)} points over {runs:,} runs" if runs else ""
+    return "; ".join(filter(None, (tally(found), compared, _incomplete(found))))
+
+
+def _mean(found: Sequence[Finding]) -> str:
+    points = [one.points for one in found if one.points is not None]
+    return signed(sum(points) / len(points)) if points else NONE
+
+
+def _runs(found: Sequence[Finding]) -> int:
+    return sum(one.runs for one in found if one.points is not None)
+
+
+def _incomplete(found: Sequence[Finding]) -> str:
+    """On how many datasets the comparison lacks rows that it should have."""
+    some = sum(1 for one in found if one.points is not None and one.lacking)
+    return f"rows are lacking on {some}" if some else ""
+
+
+def conclusion_sections(tables: Mapping[str, Sequence[Row]]) -> list[Section]:
+    """All conclusions in one table, then each by dataset; from the rows of each ablation's table."""
+    lines, sections = [], []
+    for conclusion in CONCLUSIONS:
+        parts: list[Part] = []
+        for claim in conclusion.claims:
+            found, printed = findings(claim, tables.get(claim.ablation, ())), published(claim)
+            lines.append((Cell(conclusion.title), *_line(claim, found, printed)))
+            if any(one.runs or one.verdict == FAILED for one in found):
+                parts += _by_dataset(claim, found, printed)
+        if parts:
+            sections.append(Section(conclusion.title, tuple(parts), level=3))
+    heads = ("of", "the paper's claim", "here", "in its own tables")
+    columns = (*heads, "mean difference here", "mean difference there", "runs")
+    caption = "What the paper says of its ablations, and whether it is so: differences in points."
+    every = dict.fromkeys(claim.ablation for conclusion in CONCLUSIONS for claim in conclusion.claims)
+    unrun = [name for name in every if not tables.get(name)]
+    words = [none_yet(*unrun)] if unrun else []
+    return [
+        Section("The paper's conclusions", (READING, Table(caption, columns, tuple(lines), words=4), *words)),
+        *sections,
+    ]
+
+
+def _line(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) -> tuple[Cell, ...]:
+    runs = _runs(found)
+    return (
+        Cell(claim.text, (claim.remark,) if claim.remark else ()),
+        Cell(tally(found), tuple(filter(None, [_incomplete(found)]))),
+        Cell(tally(printed) if printed else "prints no numbers"),
+        *(Cell(_mean(found)), Cell(_mean(printed)), Cell(f"{runs:,}" if runs else NONE)),
+    )
+
+
+def _by_dataset(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) -> list[Part]:
+    beside = {one.dataset: one for one in printed}
+    rows = tuple(
+        (
+            *(Cell(one.dataset), _side(one.favoured, claim.favoured), _side(one.other, claim.others), _difference(one)),
+            Cell(NONE if one.spread is None else f"{one.spread:.1f}"),
+            _difference(beside[one.dataset]) if one.dataset in beside else Cell(NONE),
+        )
+        for one in found
+    )
+    heads = (_named(claim.favoured), _named(claim.others))
+    columns = ("dataset", *heads, "difference", "joint spread", "difference in the paper")
+    remark = f" ({claim.remark})" if claim.remark else ""
+    return [Table(f"Claim: {claim.text}{remark}. Here: {summary(found)}.", columns, rows), *_lacking(found)]
+
+
+def _named(rows: Sequence[str]) -> str:
+    return rows[0] if len(rows) == 1 else f"the best of {', '.join(rows)}"
+
+
+def _side(row: Row | None, rows: Sequence[str]) -> Cell:
+    """The number of a side's best row, and which it is where there are several."""
+    if row is None:
+        return Cell(NONE)
+    runs = "1 run" if row["runs"] == 1 else f"{row['runs']} runs"
+    note = f"{row['row']}, {runs}" if len(rows) > 1 else runs
+    return Cell(number(row["mean"], row["metric"], row["std"]), (note,))
+
+
+def _difference(one: Finding) -> Cell:
+    text = NONE if one.points is None else signed(one.points)
+    return Cell(text, (one.verdict,), _KINDS.get(one.verdict, ""))
+
+
+def _lacking(found: Sequence[Finding]) -> list[str]:
+    """Which rows have no number where others have one, and why."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        for row, why in one.lacking:
+            if why or one.runs:  # where nothing was run, the verdict says so
+                where.setdefault((row, why), []).append(one.dataset)
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (row, why), names in where.items():
+        rows.setdefault((", ".join(names), why), []).append(row)
+    return [
+        f"{', '.join(some)} {FAILED if why else MISSING} on {names}{f': {why}' if why else ''}."
+        for (names, why), some in rows.items()
+    ]

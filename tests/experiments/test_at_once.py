@@ -1,0 +1,103 @@
+"""Several runs at once: the same lines as one after the other, and none lost to want of memory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from mvgrl.config import Settings
+from mvgrl.errors import MachineError, SettingsError
+from mvgrl.experiments.at_once import pieces, usual_jobs, work_off
+from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.recipes import Recipe
+from mvgrl.experiments.reproduce import reproduce
+
+CPU = torch.device("cpu")
+TINY = "[best]\nhidden = 4\nlayers = 1\nepochs = 1\n"
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> Path:
+    (tmp_path / "recipes" / "graph").mkdir(parents=True)
+    (tmp_path / "recipes" / "graph" / "mutag.toml").write_text(TINY)
+    return tmp_path / "recipes"
+
+
+def test_two_at_once_write_the_lines_of_one_after_the_other(tmp_path: Path, recipes: Path) -> None:
+    options = dict(datasets=["mutag"], runs=2, device="cpu", recipes=recipes)
+    told: list[str] = []
+    both, alone = Ledger(tmp_path / "both.jsonl"), Ledger(tmp_path / "alone.jsonl")
+    rows = reproduce("graph-classification", both, jobs=2, tell=told.append, **options)
+    expected = reproduce("graph-classification", alone, **options)
+    assert {run.key: run.scores for run in both} == {run.key: run.scores for run in alone}
+    assert len(both.path.read_text().splitlines()) == 6
+    assert [{**row, "seconds": 0} for row in rows] == [{**row, "seconds": 0} for row in expected]
+    assert {text.partition(" (")[0] for text in told} == {
+        f"mutag, best, {variant}: seed {seed}" for variant in ("trained", "untrained", "propagated") for seed in (0, 1)
+    }
+    assert told[-1].endswith("(2 of 2)")
+
+    told.clear()
+    assert reproduce("graph-classification", both, jobs=2, tell=told.append, **options) == rows
+    assert told == []
+
+
+def test_what_finds_no_memory_beside_others_is_tried_alone_before_it_is_said_to_fail(tmp_path: Path) -> None:
+    ledger, told = Ledger(tmp_path / "runs.jsonl"), []
+    small, vast = (Settings(task="graph", hidden=hidden, layers=2, epochs=1) for hidden in (4, 2**21))
+    steps = [
+        (Recipe("mutag", "best", settings, tables=("ablation-bounds",)), {row: [0]})
+        for row, settings in {"small": small, "vast": vast}.items()
+    ]
+    work_off(steps, ledger, CPU, jobs=2, tell=told.append)
+    lines = {run.variant: run for run in ledger}
+    assert lines["small"].scores["nested"] > 50
+    assert (lines["vast"].failed, lines["vast"].scores) == ("out of memory", {})
+    assert len(ledger.path.read_text().splitlines()) == 2
+    assert [text for text in told if "vast" in text and "(" not in text] == [
+        "mutag, best, vast: seed 0",
+        "mutag, best, vast: seed 0 failed: out of memory",
+    ]
+
+
+def test_a_process_that_is_killed_is_said_and_what_was_done_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deadly.py").write_text("import os, signal\ndef mode(*_):\n    os.kill(os.getpid(), signal.SIGKILL)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import deadly  # the processes find it where this one does
+
+    settings = Settings(task="graph", hidden=4, layers=1, epochs=1, mode=deadly.mode)
+    recipe = Recipe("mutag", "best", settings, tables=("graph-classification",))
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    with pytest.raises(MachineError, match=r"one of 2 processes was ended .* fewer jobs"):
+        work_off([(recipe, {"untrained": [0], "trained": [0, 1]})], ledger, CPU, jobs=2)
+    assert {run.variant for run in ledger} <= {"untrained"}
+    sys.modules.pop("deadly")
+
+
+def test_stacked_seeds_stay_together_and_others_part() -> None:
+    nodes, graphs = (Recipe("any", "best", Settings(task=task)) for task in ("node", "graph"))
+    missing = {"trained": [0, 1, 2], "untrained": [2]}
+    assert [piece.missing for piece in pieces(nodes, missing, torch.device("cuda"))] == [missing]
+    for recipe, device in ((nodes, "cpu"), (graphs, "cuda"), (graphs, "cpu")):
+        assert [piece.missing for piece in pieces(recipe, missing, torch.device(device))] == [
+            {"trained": [0]},
+            {"trained": [1]},
+            {"trained": [2], "untrained": [2]},
+        ]
+
+
+def test_never_more_at_once_than_there_is_to_do() -> None:
+    for task in ("node", "graph"):
+        for device in ("cpu", "cuda"):
+            assert usual_jobs(task, 1, torch.device(device)) == 1
+            assert 1 <= usual_jobs(task, 3, torch.device(device)) <= 3
+
+
+def test_less_than_one_at_once_is_refused(tmp_path: Path, recipes: Path) -> None:
+    with pytest.raises(SettingsError, match="jobs is 0; ask for at least one"):
+        reproduce("graph-classification", Ledger(tmp_path / "none.jsonl"), recipes=recipes, jobs=0)
