@@ -269,9 +269,7 @@ def test_a_row_that_another_table_has_is_not_run_again(tiny: Path, tmp_path: Pat
     rows = {row["row"]: row for row in reproduce("ablation-encoders", ledger, runs=2, **options)}
     assert [text for text in told if "dedicated" in text] == ["mutag, best, dedicated: seed 1"]
     assert len([text for text in told if "best, shared: seed" in text]) == 2
-    trained, untrained = (
-        next(run for run in ledger if run.variant == variant) for variant in ("trained", "untrained")
-    )
+    trained, untrained = (next(run for run in ledger if run.variant == variant) for variant in ("trained", "untrained"))
     copied = next(run for run in ledger if run.variant == "dedicated" and run.seed == 0)
     assert copied == replace(trained, experiment="ablation-encoders", variant="dedicated")
     assert copied.scores != untrained.scores
