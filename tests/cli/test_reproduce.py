@@ -103,7 +103,7 @@ def test_the_table_of_an_ablation(graph_flags: list[str], capsys: pytest.Capture
     shared, dedicated, drawn = (f"{row['mean']:.1f}" for row in rows)
     assert line.split() == ["mutag", shared, "(82.8)", dedicated, "(89.7)", drawn]
     assert (len(head), key) == (len(line), "ours (the paper's)")
-    assert note == "shared, two of four views at random: two views a sample in training; the vectors join all four"
+    assert note == "shared, two of four views at random: two views a sample in training; the vectors join all four."
 
 
 def test_a_sweep_is_drawn(graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +152,7 @@ def test_what_failed_is_shown_and_can_be_run_again(
     assert main(words) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines()[1].split()[:3] == ["mutag", "failed", "(82.2)"]
-    assert shown.out.splitlines()[3:] == ["all rows: failed: out of memory"]
+    assert shown.out.splitlines()[3:] == ["all rows: failed: out of memory."]
     assert shown.err.endswith("runs.jsonl has 4 failed runs of ablation-bounds; --retry-failed runs them again\n")
     assert main([*words, "--retry-failed"]) == 0
     shown = capsys.readouterr()

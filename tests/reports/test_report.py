@@ -251,7 +251,7 @@ def test_rows_keep_the_order_of_the_ablation_and_notes_are_said_once():
         ["NCE", "–", "80.0 ± 1.0", "3"],
         ["DV", "80.0 ± 1.0", "80.0 ± 1.0", "3"],
     ]
-    assert notes == ["DV (all datasets): halved.", "NCE (ptc-mr): halved."]
+    assert notes == ["DV: halved.", "NCE (ptc-mr): halved."]
 
 
 def test_a_sweep_is_drawn_over_its_values_in_their_order():

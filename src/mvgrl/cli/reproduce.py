@@ -137,6 +137,8 @@ def _as_ablation(rows: Rows, ablation: Ablation) -> str:
 
     Of a sweep, whose rows may be many, a line a row and a column a dataset.
     """
+    from mvgrl.reports.comparison import notes
+
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     names = sorted({row["row"] for row in rows}, key=list(ablation.rows).index)
     cells = {(row["dataset"], row["row"]): _cell(row) for row in rows}
@@ -146,26 +148,7 @@ def _as_ablation(rows: Rows, ablation: Ablation) -> str:
         lines = [(ablation.axis, *datasets), *list(zip(*lines, strict=True))[1:]]
     key = ["ours (the paper's)"] if any(row["paper"] is not None for row in rows) else []
     about = [ablation.about] if ablation.about else []
-    return "\n".join([_aligned(lines, left_columns=1), *key, *about, *_remarks(rows)])
-
-
-def _remarks(rows: Rows) -> list[str]:
-    """What is to be said of some rows: each thing once, with the rows and datasets it holds for, unless for all."""
-    everywhere: dict[str, list[str]] = {}
-    said: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        everywhere.setdefault(row["row"], []).append(row["dataset"])
-        failed = f"failed: {row['failed']}" if row["failed"] else None
-        for text in filter(None, (failed, row["note"])):
-            said.setdefault((row["row"], text), []).append(row["dataset"])
-    names: dict[tuple[str, str], list[str]] = {}
-    for (name, text), places in said.items():
-        where = "" if places == everywhere[name] else f" ({', '.join(places)})"
-        names.setdefault((where, text), []).append(name)
-    return [
-        f"{'all rows' if len(some) == len(everywhere) > 1 else '; '.join(some)}{where}: {text}"
-        for (where, text), some in names.items()
-    ]
+    return "\n".join([_aligned(lines, left_columns=1), *key, *about, *notes(rows)])
 
 
 def _cell(row: dict[str, Any]) -> str:

@@ -75,18 +75,26 @@ def ablation_sections(ablations: Sequence[tuple[Ablation, list[Row]]]) -> list[S
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """What is to be said of rows, and why some failed, once for all rows and datasets of which it is said."""
-    datasets: dict[tuple[str, str], list[str]] = {}
+    """What is to be said of rows, and why some failed: each thing once, with the rows and datasets it holds for.
+
+    >>> rows = [dict(row=row, dataset="mutag", failed=None, note="sampled" if row == "b" else None) for row in "ab"]
+    >>> notes(rows)
+    ['b: sampled.']
+    """
+    every = {key: list(dict.fromkeys(row[key] for row in rows)) for key in ("row", "dataset")}
+    said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        failed = f"could not be run: {row['failed']}" if row["failed"] else None
-        if note := "; ".join(filter(None, (row["note"], failed))):
-            datasets.setdefault((row["row"], note), []).append(row["dataset"])
-    every = list(dict.fromkeys(row["dataset"] for row in rows))
+        failed = f"failed: {row['failed']}" if row["failed"] else None
+        for text in filter(None, (failed, row["note"])):
+            said.setdefault((row["row"], text), []).append(row["dataset"])
     names: dict[tuple[str, str], list[str]] = {}
-    for (name, note), some in datasets.items():
-        where = "all datasets" if some == every and len(every) > 1 else ", ".join(some)
-        names.setdefault((where, note), []).append(name)
-    return [f"{', '.join(some)} ({where}): {note}." for (where, note), some in names.items()]
+    for (name, text), places in said.items():
+        where = "" if places == every["dataset"] else f" ({', '.join(places)})"
+        names.setdefault((where, text), []).append(name)
+    return [
+        f"{'all rows' if len(some) == len(every['row']) > 1 else '; '.join(some)}{where}: {text}."
+        for (where, text), some in names.items()
+    ]
 
 
 def sweep_figures(sweep: Ablation, rows: Sequence[Row]) -> list[Figure]:
