@@ -59,10 +59,10 @@ def run(
     ```
 
     Runs that are in the ledger already are not run again, so an interrupted table goes on where it was. A run gives the
-    lines of both node tables where their recipes agree. Beside every number stand two controls: the same encoder
-    untrained, and propagated features. An ablation changes one thing of each dataset's recipe and has no controls. A
-    sweep goes beyond the paper and changes one number; that of labels has propagated features beside it. A run that
-    fails is kept with its reason, and the others go on.
+    lines of both node tables where their recipes agree, and serves every ablation that has its settings. Beside every
+    number stand two controls: the same encoder untrained, and propagated features. An ablation changes one thing of
+    each dataset's recipe and has no controls. A sweep goes beyond the paper and changes one number; that of labels has
+    propagated features beside it. A run that fails is kept with its reason, and the others go on.
 
     Parameters
     ----------
