@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from mvgrl.experiments.at_once import pieces, usual_jobs, work_off
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.reproduce import reproduce
+from mvgrl.experiments.runs import coarse_products
 
 CPU = torch.device("cpu")
 TINY = "[best]\nhidden = 4\nlayers = 1\nepochs = 1\n"
@@ -77,6 +81,41 @@ def test_a_process_that_is_killed_is_said_and_what_was_done_is_kept(
         work_off([(recipe, {"untrained": [0], "trained": [0, 1]})], ledger, CPU, jobs=2)
     assert {run.variant for run in ledger} <= {"untrained"}
     sys.modules.pop("deadly")
+
+
+def _gone(group: int) -> bool:
+    time.sleep(0.05)
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_a_kill_ends_all_processes_and_a_restart_goes_on(tmp_path: Path, recipes: Path) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    words = ["graph-classification", "--dataset", "mutag", "--runs", "6", "--jobs", "2", "--device", "cpu"]
+    places = ["--ledger", str(ledger.path), "--recipes", str(recipes)]
+    command = [sys.executable, "-m", "mvgrl", "reproduce", *words, *places]
+    parent = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    while not list(ledger):
+        assert parent.poll() is None
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    assert any(_gone(parent.pid) for _ in range(600))  # once the last of its processes has seen that it is alone
+    done = list(ledger)
+    reproduce("graph-classification", ledger, datasets=["mutag"], runs=6, device="cpu", recipes=recipes)
+    assert list(ledger)[: len(done)] == done
+    assert len(list(ledger)) == len(ledger.path.read_text().splitlines()) == 18
+
+
+def test_training_is_coarse_and_nothing_after_it_is() -> None:
+    assert not torch.backends.cuda.matmul.allow_tf32
+    with coarse_products():
+        assert torch.backends.cuda.matmul.allow_tf32
+    assert not torch.backends.cuda.matmul.allow_tf32
 
 
 def test_stacked_seeds_stay_together_and_others_part() -> None:
