@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.reproduce import reproduce
 from mvgrl.experiments.runs import coarse_products
 
+needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 CPU = torch.device("cpu")
 TINY = "[best]\nhidden = 4\nlayers = 1\nepochs = 1\n"
 
@@ -39,6 +41,7 @@ def test_two_at_once_write_the_lines_of_one_after_the_other(tmp_path: Path, reci
     assert {run.key: run.scores for run in both} == {run.key: run.scores for run in alone}
     assert len(both.path.read_text().splitlines()) == 6
     assert [{**row, "seconds": 0} for row in rows] == [{**row, "seconds": 0} for row in expected]
+    assert told.pop(0) == "work in 2 pieces, 2 at once"
     assert {text.partition(" (")[0] for text in told} == {
         f"mutag, best, {variant}: seed {seed}" for variant in ("trained", "untrained", "propagated") for seed in (0, 1)
     }
@@ -53,15 +56,16 @@ def test_what_finds_no_memory_beside_others_is_tried_alone_before_it_is_said_to_
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []
     small, vast = (Settings(task="graph", hidden=hidden, layers=2, epochs=1) for hidden in (4, 2**21))
     steps = [
-        (Recipe("mutag", "best", settings, tables=("ablation-bounds",)), {row: [0]})
-        for row, settings in {"small": small, "vast": vast}.items()
+        (Recipe("mutag", "best", settings, tables=("ablation-bounds",)), missing)
+        for settings, missing in ((small, {"small": [0]}), (vast, {"propagated": [0], "vast": [0]}))
     ]
     work_off(steps, ledger, CPU, jobs=2, tell=told.append)
     lines = {run.variant: run for run in ledger}
     assert lines["small"].scores["nested"] > 50
+    assert lines["propagated"].scores["nested"] > 50
     assert (lines["vast"].failed, lines["vast"].scores) == ("out of memory", {})
-    assert len(ledger.path.read_text().splitlines()) == 2
-    assert [text for text in told if "vast" in text and "(" not in text] == [
+    assert len(ledger.path.read_text().splitlines()) == 3  # what was done beside others is not done again
+    assert [text for text in told if text.startswith("mutag") and "(" not in text] == [
         "mutag, best, vast: seed 0",
         "mutag, best, vast: seed 0 failed: out of memory",
     ]
@@ -92,23 +96,43 @@ def _gone(group: int) -> bool:
     return False
 
 
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
-def test_a_kill_ends_all_processes_and_a_restart_goes_on(tmp_path: Path, recipes: Path) -> None:
-    ledger = Ledger(tmp_path / "runs.jsonl")
+def started(ledger: Ledger, recipes: Path, folder: Path) -> subprocess.Popen[bytes]:
     words = ["graph-classification", "--dataset", "mutag", "--runs", "6", "--jobs", "2", "--device", "cpu"]
     places = ["--ledger", str(ledger.path), "--recipes", str(recipes)]
     command = [sys.executable, "-m", "mvgrl", "reproduce", *words, *places]
-    parent = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command, start_new_session=True, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(folder)}
+    )
+
+
+@needs_groups
+def test_after_a_kill_a_restart_loses_and_repeats_no_run(tmp_path: Path, recipes: Path) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    parent = started(ledger, recipes, tmp_path)
     while not list(ledger):
         assert parent.poll() is None
         time.sleep(0.05)
     parent.kill()
     parent.wait()
-    assert any(_gone(parent.pid) for _ in range(600))  # once the last of its processes has seen that it is alone
+    assert any(_gone(parent.pid) for _ in range(600))
     done = list(ledger)
     reproduce("graph-classification", ledger, datasets=["mutag"], runs=6, device="cpu", recipes=recipes)
     assert list(ledger)[: len(done)] == done
     assert len(list(ledger)) == len(ledger.path.read_text().splitlines()) == 18
+
+
+@needs_groups
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_whatever_ends_the_parent_ends_long_runs_too(number: signal.Signals, tmp_path: Path, recipes: Path) -> None:
+    (recipes / "graph" / "mutag.toml").write_text(TINY.replace("epochs = 1", "epochs = 10000000\npatience = 10000000"))
+    parent = started(Ledger(tmp_path / "runs.jsonl"), recipes, tmp_path)
+    while not list(tmp_path.glob("mvgrl-views-*/ppr-*.npz")):  # which is before the first training
+        assert parent.poll() is None
+        time.sleep(0.05)
+    parent.send_signal(number)
+    assert parent.wait(timeout=30) == (-number if number == signal.SIGKILL else 130)
+    assert any(_gone(parent.pid) for _ in range(600))
+    assert not (tmp_path / "runs.jsonl").exists()
 
 
 def test_training_is_coarse_and_nothing_after_it_is() -> None:

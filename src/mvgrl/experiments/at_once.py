@@ -31,8 +31,8 @@ from mvgrl.views import ViewCache
 
 Runner = Callable[[Dataset, Recipe, Missing, Bench], None]
 
-_MEMORY = 4 * 2**30  # bytes that a process on a CPU may come to need
-_ON_A_GPU = 6  # processes, past which they wait for each other
+_MEMORY = 4 * 2**30  # bytes that a process on a CPU may come to need; REDDIT-BINARY's does
+_ON_A_GPU = 6  # processes at most: each has a start, and memory, of its own
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,7 @@ def _several(
         about = (theirs, ledger.path, str(device), data_root, folder, max(1, _cores() // jobs))
         pool = ProcessPoolExecutor(jobs, context, _start, about)
         try:
+            tell(f"work in {len(todo)} pieces, {jobs} at once")
             waiting = [pool.submit(_do, piece) for piece in todo]
             for number, done in enumerate(as_completed(waiting), start=1):
                 told, left = done.result()

@@ -62,9 +62,9 @@ def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: i
 
 @contextmanager
 def coarse_products() -> Iterator[None]:
-    """Let a GPU multiply with ten bits after the point (TF32) while it trains: half the time, the same accuracy.
+    """Let a GPU multiply with ten bits after the point (TF32), which it does faster; elsewhere this does nothing.
 
-    Vectors are made after it, and scored, in full.
+    It is for training alone: vectors are made and scored in full.
     """
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = True
