@@ -17,6 +17,7 @@ from mvgrl.experiments.ablations import ABLATIONS, LABELS, LARGE, Ablation, reci
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
+from mvgrl.experiments.runs import known_already
 from mvgrl.graphs import load
 from mvgrl.mutual_information import Bound
 
@@ -285,3 +286,17 @@ def test_a_row_that_another_table_has_is_not_run_again(tiny: Path, tmp_path: Pat
     reproduce("ablation-modes", ledger, runs=3, **options)
     kept = {run.variant: run for run in ledger if run.experiment == "ablation-modes" and run.seed == 0}
     assert kept["local-global"].scores == trained.scores  # nor copied from
+
+
+def test_only_a_run_with_the_score_of_the_table_serves_it() -> None:
+    recipe = load_recipe("cora-linqs")
+    done = Run("node-classification", "cora-linqs", "best", "trained", 0, {"accuracy": 80.0}, 9, 1.0, "cpu", recipe.id)
+    clusters = replace(done, experiment="node-clustering", scores={"nmi": 0.5, "ari": 0.4})
+    others = [
+        replace(clusters, seed=1),
+        replace(done, seed=2, failed="out of memory", scores={}),
+        replace(done, seed=3, dataset="cora"),
+        replace(done, seed=4, recipe="another"),
+    ]
+    found = known_already([done, clusters, *others], "ablation-bounds", recipe, "JSD", range(6))
+    assert found == [replace(done, experiment="ablation-bounds", variant="JSD")]
