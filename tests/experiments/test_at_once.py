@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -96,19 +98,41 @@ def _gone(group: int) -> bool:
     return False
 
 
-def started(ledger: Ledger, recipes: Path, folder: Path) -> subprocess.Popen[bytes]:
-    words = ["graph-classification", "--dataset", "mutag", "--runs", "6", "--jobs", "2", "--device", "cpu"]
-    places = ["--ledger", str(ledger.path), "--recipes", str(recipes)]
-    command = [sys.executable, "-m", "mvgrl", "reproduce", *words, *places]
-    return subprocess.Popen(
-        command, start_new_session=True, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(folder)}
-    )
+Start = Callable[[Ledger, Path], subprocess.Popen[bytes]]
+# Where tests are run in the background, Ctrl-C is ignored by them, and by all that they start, unless told otherwise.
+PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from mvgrl.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Two at once, in a group of processes that does not outlive the test; their views are in its folder."""
+    groups = []
+
+    def begin(ledger: Ledger, recipes: Path) -> subprocess.Popen[bytes]:
+        words = ["graph-classification", "--dataset", "mutag", "--runs", "6", "--jobs", "2", "--device", "cpu"]
+        places = ["--ledger", str(ledger.path), "--recipes", str(recipes)]
+        command = [sys.executable, "-c", PROGRAM, "reproduce", *words, *places]
+        parent = subprocess.Popen(
+            command, start_new_session=True, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)}
+        )
+        groups.append(parent.pid)
+        return parent
+
+    yield begin
+    for group in groups:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 @needs_groups
-def test_after_a_kill_a_restart_loses_and_repeats_no_run(tmp_path: Path, recipes: Path) -> None:
+def test_after_a_kill_a_restart_loses_and_repeats_no_run(tmp_path: Path, recipes: Path, start: Start) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    parent = started(ledger, recipes, tmp_path)
+    parent = start(ledger, recipes)
     while not list(ledger):
         assert parent.poll() is None
         time.sleep(0.05)
@@ -123,9 +147,11 @@ def test_after_a_kill_a_restart_loses_and_repeats_no_run(tmp_path: Path, recipes
 
 @needs_groups
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_whatever_ends_the_parent_ends_long_runs_too(number: signal.Signals, tmp_path: Path, recipes: Path) -> None:
+def test_whatever_ends_the_parent_ends_long_runs_too(
+    number: signal.Signals, tmp_path: Path, recipes: Path, start: Start
+) -> None:
     (recipes / "graph" / "mutag.toml").write_text(TINY.replace("epochs = 1", "epochs = 10000000\npatience = 10000000"))
-    parent = started(Ledger(tmp_path / "runs.jsonl"), recipes, tmp_path)
+    parent = start(Ledger(tmp_path / "runs.jsonl"), recipes)
     while not list(tmp_path.glob("mvgrl-views-*/ppr-*.npz")):  # which is before the first training
         assert parent.poll() is None
         time.sleep(0.05)
