@@ -13,6 +13,7 @@ from mvgrl import fit
 from mvgrl.config import Settings
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.evaluation import cross_validate
+from mvgrl.experiments import reproduce as reproducing
 from mvgrl.experiments.ablations import ABLATIONS, LABELS, LARGE, Ablation, recipes, table
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
@@ -243,18 +244,56 @@ def test_a_row_that_lost_some_of_its_runs_says_so(tiny: Path, tmp_path: Path) ->
     assert (row["paper"], row["paper_std"]) == (None, None)
 
 
-def test_all_takes_the_tables_of_a_dataset_one_after_the_other(tiny: Path, tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "runs.jsonl")
-    tables = reproduce_all(ledger, datasets=["mutag"], recipes=tiny, runs=1, device="cpu")
+def test_all_runs_the_main_tables_and_then_all_others_at_once(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ("graph-classification", "ablation-bounds", "ablation-batch-size", "ablation-encoders", "sweep-layers")
+    monkeypatch.setattr(reproducing, "experiments", lambda: dict.fromkeys(few, ("mutag", "imdb-binary")))
+    ledger, told = Ledger(tmp_path / "runs.jsonl"), []
+    options = dict(datasets=["mutag"], recipes=tiny, device="cpu")
+    tables = reproduce_all(ledger, runs=1, tell=told.append, **options)
     name, rows = next(tables)
     assert (name, [row["metric"] for row in rows]) == ("graph-classification", ["nested", "best_c"])
     assert {run.experiment for run in ledger} == {"graph-classification"}
     name, rows = next(tables)
     assert (name, len(rows)) == ("ablation-bounds", 4)
+    assert {run.experiment for run in ledger} == set(few)
+    assert [(name, len(rows)) for name, rows in tables] == [
+        ("ablation-batch-size", 5),
+        ("ablation-encoders", 3),
+        ("sweep-layers", 4),
+    ]
+    trained = {run.recipe for run in ledger if run.variant not in ("untrained", "propagated")}
+    assert len(told) == len(trained) + 2  # every recipe once, whatever tables have it, and the two controls
+    told.clear()
+    assert [name for name, _ in reproduce_all(ledger, runs=1, tell=told.append, **options)] == list(few)
+    assert not told
     with pytest.raises(SettingsError, match="departs from the recipes named best; leave setting away"):
         next(reproduce_all(ledger, datasets=["mutag"], setting="paper"))
     with pytest.raises(SettingsError, match="unknown dataset 'mutga'; did you mean 'mutag'"):
         next(reproduce_all(ledger, datasets=["mutga"]))
+    with pytest.raises(SettingsError, match="jobs is 0; ask for at least one"):
+        next(reproduce_all(ledger, jobs=0))
+
+
+def test_what_two_tables_lack_is_run_once_and_again_where_it_failed(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ("ablation-bounds", "ablation-encoders")  # no main table before them: JSD and dedicated are the recipe
+    monkeypatch.setattr(reproducing, "experiments", lambda: dict.fromkeys(few, ("mutag",)))
+    options = dict(runs=1, recipes=tiny, device="cpu")
+    ledger, told = Ledger(tmp_path / "runs.jsonl"), []
+    dict(reproduce_all(ledger, tell=told.append, **options))
+    assert [text for text in told if "JSD" in text or "dedicated" in text] == ["mutag, best, JSD: seed 0"]
+    scores = {run.variant: run.scores for run in ledger}
+    assert scores["dedicated"] == scores["JSD"]
+
+    ledger, told = Ledger(tmp_path / "failed.jsonl"), []
+    monkeypatch.setattr("mvgrl.experiments.graph_tables.cross_validate", lambda *_, **__: 1 / 0)
+    tables = dict(reproduce_all(ledger, tell=told.append, **options))
+    assert {row["failed"] for rows in tables.values() for row in rows} == {"ZeroDivisionError: division by zero"}
+    assert len([text for text in told if text == "mutag, best, dedicated: seed 0"]) == 1
+    assert len([run for run in ledger if run.failed]) == 4 + 3
 
 
 def test_of_an_ablation_that_there_is_not_nothing_is_told(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def run(
         node-slips (what text and code of the paper do otherwise, one thing at a time), ablation-bounds, -modes,
         -views, -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; sweep-alpha (of ppr), -t
         (of heat), -top-k (entries of ppr kept of a row), -hidden (size), -layers or -labels (how many there are to
-        learn from); all (one after the other), or list (what there is, and what is left to be run).
+        learn from); all (the main tables, then all others), or list (what there is, and what is left to be run).
     """
     console = Console(common)
 

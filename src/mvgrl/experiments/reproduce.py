@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,13 +12,22 @@ from mvgrl.errors import SettingsError, check_name
 from mvgrl.experiments import ablations, slips
 from mvgrl.experiments.ablations import ABLATIONS, LABELS
 from mvgrl.experiments.at_once import work_off
-from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import DATASETS, PUBLISHED, RUNS
 from mvgrl.experiments.recipes import Recipe, load_recipe
 from mvgrl.experiments.runs import VARIANTS, Missing, Progress, known_already, missing_seeds, table
 from mvgrl.training import resolve_device
 
-Step = tuple[Recipe, tuple[str, ...]]  # a recipe, and the variants to be run of it
+Rows = list[dict[str, Any]]
+
+
+class Step(NamedTuple):
+    """Of a table a recipe, the variants to be run of it, and how often."""
+
+    experiment: str
+    recipe: Recipe
+    variants: tuple[str, ...]
+    runs: int
 
 
 def experiments() -> dict[str, tuple[str, ...]]:
@@ -43,56 +52,93 @@ def reproduce(
     retry_failed: bool = False,
     jobs: int | None = 1,
     tell: Progress = lambda text: None,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Run what the ledger lacks, and return the rows; all datasets and as many runs as usual, unless told otherwise.
 
     ``jobs`` runs at once, in processes of their own; None: as many as the machine is good for.
     """
     check_name("table", experiment, experiments(), SettingsError)
     names = _checked_datasets(experiment, datasets)
-    for asked, count in {"runs": runs, "jobs": jobs}.items():
-        if count is not None and count < 1:
-            raise SettingsError(f"{asked} is {count}; ask for at least one")
-    plan = _plan(experiment, names, setting, recipes)
+    _check_counts(runs=runs, jobs=jobs)
+    plan = _plan(experiment, names, setting, recipes, runs)
+    _work_off(plan, ledger, device=device, data_root=data_root, retry_failed=retry_failed, jobs=jobs, tell=tell)
+    return _rows(experiment, names, plan, ledger, recipes, runs)
+
+
+def reproduce_all(
+    ledger: Ledger,
+    *,
+    datasets: Sequence[str] | None = None,
+    runs: int | None = None,
+    setting: str = "best",
+    recipes: Path | None = None,
+    **options: Any,
+) -> Iterator[tuple[str, Rows]]:
+    """Every table, its name and its rows; of some datasets, the tables that have them.
+
+    First the paper's main tables, whose runs serve the others too, then all others, as if they were one.
+    """
+    chosen = _tables_of(datasets)
+    _check_counts(runs=runs, jobs=options.get("jobs"))
+    plans = {name: _plan(name, sets, setting, _folder(name, recipes), runs) for name, sets in chosen.items()}
+    for some in ([name for name in plans if name in PUBLISHED], [name for name in plans if name not in PUBLISHED]):
+        _work_off([step for name in some for step in plans[name]], ledger, **options)
+        for name in some:
+            yield name, _rows(name, chosen[name], plans[name], ledger, _folder(name, recipes), runs)
+
+
+def _work_off(
+    plan: Sequence[Step], ledger: Ledger, *, device: str = "auto", retry_failed: bool = False, **options: Any
+) -> None:
+    """Run what the ledger lacks; where two steps lack the same, once for both."""
     where = resolve_device(device)
-    steps = [
-        (recipe, _missing(ledger, experiment, recipe, variants, _runs(experiment, recipe, runs), retry_failed))
-        for recipe, variants in plan
-    ]
-    work_off(steps, ledger, where, jobs=jobs, data_root=data_root, tell=tell)
+    work_off(_lacking(plan, ledger, retry_failed=retry_failed, once=True), ledger, where, **options)
+    # Copies that stand for runs just made, and what could not be copied, as the run had failed.
+    work_off(_lacking(plan, ledger), ledger, where, **options)
+
+
+def _lacking(
+    plan: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False, once: bool = False
+) -> list[tuple[Recipe, Missing]]:
+    """The seeds to be run of each variant, nodes before graphs.
+
+    Rows of an ablation that another table has are written down as they are. With ``once``, a run that several steps
+    lack is in the first of them alone.
+    """
+    lines: dict[tuple[str, str], list[Run]] = {}
+    for line in ledger:
+        lines.setdefault((line.dataset, line.recipe), []).append(line)
+    steps, known = [], []
+    taken: set[tuple[Any, ...]] = set()
+    for experiment, recipe, variants, runs in plan:
+        mine, missing = lines.get((recipe.dataset, recipe.id), []), {}
+        for variant in variants:
+            seeds = missing_seeds(mine, experiment, recipe, variant, runs, retry_failed=retry_failed)
+            kind: Any = (recipe.tables, recipe.setting, variant)
+            if experiment not in (*PUBLISHED, LABELS):
+                usual = [line for line in mine if line.experiment != LABELS]
+                served = known_already(usual, experiment, recipe, variant, seeds)
+                known += served
+                seeds = sorted(set(seeds) - {run.seed for run in served})
+                kind = "a row"
+            keys = {seed: (recipe.dataset, recipe.id, kind, seed) for seed in seeds}
+            missing[variant] = [seed for seed in seeds if not (once and keys[seed] in taken)]
+            taken.update(keys.values())
+        steps.append((recipe, missing))
+    if known:
+        ledger.add(known)
+    return sorted(steps, key=lambda step: step[0].settings.task != "node")
+
+
+def _rows(
+    experiment: str, names: Sequence[str], plan: Sequence[Step], ledger: Ledger, recipes: Path | None, runs: int | None
+) -> Rows:
     if experiment in ABLATIONS:
         return ablations.table(experiment, ledger, names, runs=runs, folder=recipes)
     most = RUNS[experiment] if runs is None else runs
     if experiment == slips.TABLE:
         return slips.table(ledger, names, runs=most)
-    return table(experiment, ledger, [recipe for recipe, _ in plan], runs=most)
-
-
-def _missing(
-    ledger: Ledger, experiment: str, recipe: Recipe, variants: Sequence[str], runs: int, retry_failed: bool
-) -> Missing:
-    """The seeds to be run of each variant; rows of an ablation that another table has are written down as they are."""
-    lines, missing = list(ledger), {}
-    for variant in variants:
-        missing[variant] = missing_seeds(lines, experiment, recipe, variant, runs, retry_failed=retry_failed)
-        if missing[variant] and experiment not in (*PUBLISHED, LABELS):
-            usual = [line for line in lines if line.experiment != LABELS]
-            known = known_already(usual, experiment, recipe, variant, missing[variant])
-            if known:
-                ledger.add(known)
-                missing[variant] = sorted(set(missing[variant]) - {run.seed for run in known})
-    return missing
-
-
-def reproduce_all(
-    ledger: Ledger, *, datasets: Sequence[str] | None = None, recipes: Path | None = None, **options: Any
-) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """One table after the other, its name and its rows; of some datasets, the tables that have them."""
-    chosen = _tables_of(datasets)
-    for experiment, names in chosen.items():  # what is wrong with the last is said before the first is run
-        _plan(experiment, names, options.get("setting", "best"), _folder(experiment, recipes))
-    for experiment, names in chosen.items():
-        yield experiment, reproduce(experiment, ledger, datasets=names, recipes=_folder(experiment, recipes), **options)
+    return table(experiment, ledger, [step.recipe for step in plan], runs=most)
 
 
 def overview(
@@ -103,6 +149,7 @@ def overview(
     A run is taken to last as long as the mean of its dataset's lines, controls, rows of the sweep of labels and others
     apart; where there is none, "seconds_left" is None.
     """
+    _check_counts(runs=runs)
     lines = {run.key: run for run in ledger}
     spent: dict[tuple[str, str], list[float]] = {}
     for run in lines.values():
@@ -113,9 +160,9 @@ def overview(
     for experiment, names in _tables_of(datasets).items():
         keys = [
             (experiment, recipe.dataset, recipe.setting, variant, seed, recipe.id)
-            for recipe, variants in _plan(experiment, names, "best", _folder(experiment, recipes))
+            for _, recipe, variants, count in _plan(experiment, names, "best", _folder(experiment, recipes), runs)
             for variant in variants
-            for seed in range(_runs(experiment, recipe, runs))
+            for seed in range(count)
         ]
         failed = sum(1 for key in keys if key in lines and lines[key].failed)
         left = [each.get((key[1], _kind(key[0], key[3]))) for key in keys if key not in lines]
@@ -151,26 +198,33 @@ def _folder(experiment: str, recipes: Path | None) -> Path | None:
     return None if experiment == slips.TABLE else recipes  # it departs from the defaults, not from a recipe
 
 
-def _runs(experiment: str, recipe: Recipe, runs: int | None) -> int:
-    if runs is not None:
-        return runs
-    return ablations.RUNS[recipe.settings.task] if experiment in ABLATIONS else RUNS[experiment]
+def _check_counts(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise SettingsError(f"{name} is {count}; ask for at least one")
 
 
-def _plan(experiment: str, names: Sequence[str], setting: str, recipes: Path | None) -> list[Step]:
-    """The recipes of a table, and the variants to be run of each."""
+def _plan(experiment: str, names: Sequence[str], setting: str, recipes: Path | None, runs: int | None) -> list[Step]:
+    """The recipes of a table, the variants to be run of each, and how often."""
     if experiment in ABLATIONS:
         if setting != "best":
             raise SettingsError(f"{experiment} departs from the recipes named best; leave setting away")
-        found = (ablations.recipes(ABLATIONS[experiment], name, folder=recipes) for name in names)
+        found = [ablations.recipes(ABLATIONS[experiment], name, folder=recipes) for name in names]
         if experiment == LABELS:
-            return [(next(iter(rows.values())), tuple(rows)) for rows in found]  # which are the same in all rows
-        return [(recipe, (row,)) for rows in found for row, recipe in rows.items()]
-    if experiment != slips.TABLE:
-        return [(load_recipe(name, setting, table=experiment, folder=recipes), VARIANTS) for name in names]
-    if setting != "best" or recipes is not None:
-        raise SettingsError(f"{experiment} departs from the default settings; leave setting and recipes away")
-    return [(recipe, (row,)) for name in names for row, recipe in slips.recipes(name).items()]
+            plan = [(next(iter(rows.values())), tuple(rows)) for rows in found]  # which are the same in all rows
+        else:
+            plan = [(recipe, (row,)) for rows in found for row, recipe in rows.items()]
+    elif experiment == slips.TABLE:
+        if setting != "best" or recipes is not None:
+            raise SettingsError(f"{experiment} departs from the default settings; leave setting and recipes away")
+        plan = [(recipe, (row,)) for name in names for row, recipe in slips.recipes(name).items()]
+    else:
+        plan = [(load_recipe(name, setting, table=experiment, folder=recipes), VARIANTS) for name in names]
+    return [Step(experiment, recipe, variants, runs or _usual_runs(experiment, recipe)) for recipe, variants in plan]
+
+
+def _usual_runs(experiment: str, recipe: Recipe) -> int:
+    return ablations.RUNS[recipe.settings.task] if experiment in ABLATIONS else RUNS[experiment]
 
 
 def _checked_datasets(experiment: str, datasets: Sequence[str] | None) -> list[str]:
