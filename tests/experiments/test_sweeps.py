@@ -84,10 +84,10 @@ def test_of_a_diffusion_that_alone_is_changed() -> None:
     for row, recipe in recipes(ABLATIONS["sweep-alpha"], "citeseer").items():
         ppr = recipe.settings.views[1]
         assert (ppr.alpha, ppr.threshold, ppr.scale, ppr.top_k) == (float(row), 0.01, "columns", None)
-        assert (ppr == citeseer, recipe.why) == (row == "0.2", "")
+        assert (ppr == citeseer, recipe.why) == (row == f"{citeseer.alpha:g}", "")
     for row, recipe in recipes(ABLATIONS["sweep-top-k"], "citeseer").items():
         ppr = recipe.settings.views[1]
-        assert (ppr.alpha, ppr.threshold, ppr.scale, ppr.top_k) == (0.2, None, "columns", int(row))
+        assert (ppr.alpha, ppr.threshold, ppr.scale, ppr.top_k) == (citeseer.alpha, None, "columns", int(row))
         assert recipe.why == "in place of the recipe's entries from 0.01 up"
     assert recipes(ABLATIONS["sweep-top-k"], "pubmed")["64"].id == load_recipe("pubmed").id
 
@@ -195,7 +195,7 @@ def test_a_row_is_what_its_seeds_alone_give(dataset: str, places: dict[str, Path
         if task == "graph":
             return graph_accuracy(torch.from_numpy(codes), named.target, 0.1, seed=seed)
         test = named.splits["test"]
-        return node_accuracy(torch.from_numpy(codes), named.target, test, 0.1, weight_decay=0.0, seed=seed)
+        return node_accuracy(torch.from_numpy(codes), named.target, test, 0.1, seed=seed)
 
     found = {row["row"]: (row["mean"], row["std"]) for row in rows}
     for seen, vectors in {
@@ -210,18 +210,33 @@ def test_test_nodes_teach_nothing_and_the_share_is_of_all_nodes() -> None:
     rng = np.random.default_rng(0)
     truth, test = np.repeat([0, 1], 500), np.arange(250, 750)
     codes = torch.from_numpy(rng.normal(size=(1000, 3)) + truth[:, None]).float()
-    plain = [node_accuracy(codes, truth, test, share, weight_decay=0.0, seed=5) for share in (0.004, 0.2)]
+    plain = [node_accuracy(codes, truth, test, share, seed=5) for share in (0.004, 0.2)]
     assert plain[0] < plain[1]
     other = truth.copy()
     other[test] = 1 - other[test]
-    swapped = [node_accuracy(codes, other, test, share, weight_decay=0.0, seed=5) for share in (0.004, 0.2)]
+    swapped = [node_accuracy(codes, other, test, share, seed=5) for share in (0.004, 0.2)]
     assert swapped == pytest.approx([100 - score for score in plain])  # the same predictions
-    drawn = [node_accuracy(codes, truth, test, 1e-6, weight_decay=0.0, seed=seed) for seed in (5, 6)]
+    drawn = [node_accuracy(codes, truth, test, 1e-6, seed=seed) for seed in (5, 6)]
     assert drawn[0] != drawn[1]  # one of each class, others by another seed
     # Half of the nodes are to be drawn from; each of the others is like one of them, and is known where that was drawn.
     twins, labels = torch.eye(500).repeat(2, 1), rng.integers(2, size=500)
-    known = node_accuracy(twins, np.tile(labels, 2), np.arange(500, 1000), 0.2, weight_decay=0.0, seed=0)
+    known = node_accuracy(twins, np.tile(labels, 2), np.arange(500, 1000), 0.2, seed=0)
     assert known == pytest.approx(100 * (0.4 + 0.6 / 2), abs=4)
+
+
+def test_the_decay_of_the_probe_is_the_one_that_suits_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    truth, test = np.repeat([0, 1], [150, 50]), np.arange(0, 200, 2)
+    codes = torch.from_numpy(rng.normal(size=(200, 3)) + 2.0 * truth[:, None]).float()
+    found = {}
+    for decays in ((0.0,), (100.0,), (100.0, 0.0), (0.0, 100.0)):
+        monkeypatch.setattr("mvgrl.experiments.few_labels.DECAYS", decays)
+        found[decays] = node_accuracy(codes, truth, test, 0.2, seed=0)
+    assert found[(100.0,)] < found[(0.0,)] == found[(100.0, 0.0)] == found[(0.0, 100.0)]
+    # Of a node a class nothing can be held out to choose by.
+    monkeypatch.setattr("mvgrl.experiments.few_labels.DECAYS", (0.0, 100.0))
+    monkeypatch.setattr("mvgrl.experiments.few_labels.linear_predictions", lambda *_, **__: 1 / 0)
+    assert node_accuracy(codes, truth, test, 1e-6, seed=0) > 50
 
 
 def test_with_all_labels_graphs_are_scored_as_in_the_table_of_graphs() -> None:

@@ -12,6 +12,8 @@ from torch import Tensor
 from mvgrl.errors import InputError
 from mvgrl.evaluation.checks import check_known, check_scorable, checked_embeddings, checked_labels, node_numbers
 
+DECAYS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # to choose from, where one is chosen
+
 
 def linear_probe(
     embeddings: Any,

@@ -15,6 +15,7 @@ from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import GRAPH_DATASETS
 from mvgrl.experiments.published_ablations import DATASETS, PUBLISHED
 from mvgrl.experiments.recipes import Recipe, load_recipe
+from mvgrl.experiments.runs import spread
 from mvgrl.views import VIEWS, Distance, View, resolve_view
 from mvgrl.views.diffusion import Diffusion
 
@@ -250,7 +251,7 @@ def _summary(experiment: str, row: str, recipe: Recipe, mine: Sequence[Run]) -> 
     return {
         "metric": metric,
         "mean": float(scores.mean()) if done else None,
-        "std": float(scores.std()) if done else None,
+        "std": spread(scores),
         "runs": len(done),
         "paper": paper,
         "paper_std": deviation,

@@ -49,7 +49,7 @@ def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: i
                     "dataset": recipe.dataset,
                     "metric": metric,
                     "mean": float(scores["trained"].mean()),
-                    "std": float(scores["trained"].std()),
+                    "std": spread(scores["trained"]),
                     "runs": len(scores["trained"]),
                     "paper": PUBLISHED[experiment].get(recipe.dataset, {}).get(metric),
                     "untrained": float(scores["untrained"].mean()) if len(scores["untrained"]) else None,
@@ -58,6 +58,15 @@ def table(experiment: str, ledger: Ledger, recipes: Sequence[Recipe], *, runs: i
                 }
             )
     return rows
+
+
+def spread(scores: np.ndarray) -> float | None:
+    """The standard deviation; one run alone has none.
+
+    >>> spread(np.array([80.0, 82.0])), spread(np.array([80.0]))
+    (1.0, None)
+    """
+    return float(scores.std()) if len(scores) > 1 else None
 
 
 @contextmanager

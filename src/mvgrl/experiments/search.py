@@ -28,6 +28,7 @@ from torch import Tensor
 from mvgrl.config import CODES, JOINS, Settings
 from mvgrl.errors import InputError, MVGRLError, SettingsError
 from mvgrl.evaluation import cluster, linear_predictions
+from mvgrl.evaluation.linear_probe import DECAYS
 from mvgrl.evaluation.svm import CS, held_out_predictions, shuffled_folds, with_ones
 from mvgrl.experiments.published import GRAPH_DATASETS
 from mvgrl.experiments.runs import coarse_products
@@ -38,7 +39,6 @@ from mvgrl.many_seeds import fit_seeds
 from mvgrl.training import Trained, resolve_device
 from mvgrl.views import ViewCache
 
-DECAYS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the linear probe
 SEEDS = range(100, 108)  # that no table uses
 _DRAWS = 8  # of train nodes
 

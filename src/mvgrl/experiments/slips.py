@@ -13,6 +13,7 @@ from mvgrl.config import Settings
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.published import DATASETS
 from mvgrl.experiments.recipes import Recipe
+from mvgrl.experiments.runs import spread
 from mvgrl.graphs import Graph
 from mvgrl.views import View
 from mvgrl.views.adjacency import normalised, with_self_loops
@@ -101,7 +102,7 @@ def table(ledger: Ledger, datasets: Sequence[str] = DATASETS[TABLE], *, runs: in
                     "change": change,
                     "metric": "accuracy",
                     "mean": float(scores.mean()),
-                    "std": float(scores.std()),
+                    "std": spread(scores),
                     "difference": None if base is None else float(scores.mean()) - base,
                     "runs": len(mine),
                     "seconds": float(np.mean([run.seconds for run in mine])),

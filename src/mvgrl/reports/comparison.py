@@ -18,15 +18,15 @@ SHARES = ("nmi", "ari")
 Row = dict[str, Any]  # of a table of the ledger
 
 
-def verdict(ours: float, std: float, paper: float, paper_std: float | None, metric: str) -> tuple[str, str]:
-    """The difference in points, and whether it is outside of the joint spread; nothing where the paper prints none.
+def verdict(ours: float, std: float | None, paper: float, paper_std: float | None, metric: str) -> tuple[str, str]:
+    """The difference in points, and whether it is outside of the joint spread; nothing where one of the two has none.
 
     >>> verdict(85.0, 0.3, 86.8, 0.5, "accuracy"), verdict(0.63, 0.01, 0.629, None, "nmi")
     (('−1.8', 'below'), ('+0.1', ''))
     """
     difference = ours - paper
     points = signed(difference * (100 if metric in SHARES else 1))
-    if paper_std is None:
+    if std is None or paper_std is None:
         return points, ""
     if abs(difference) <= math.hypot(std, paper_std):
         return points, "within"
@@ -114,7 +114,7 @@ def sweep_figures(sweep: Ablation, rows: Sequence[Row]) -> list[Figure]:
         series: dict[str, list[tuple[int, float, float]]] = {}
         for value, comma, control, row in mine:
             line = series.setdefault(f"{row['dataset']}{comma}{control}", [])
-            line.append((places.index(value), row["mean"], row["std"]))
+            line.append((places.index(value), row["mean"], row["std"] or 0.0))
         lines = {name: sorted(points) for name, points in series.items()}
         shown = AXES.get(metric, f"{metric}, %")
         caption = f"Our {shown.removesuffix(', %')} over {sweep.axis}, with one standard deviation either way."

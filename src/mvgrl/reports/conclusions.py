@@ -88,7 +88,7 @@ def _finding(claim: Claim, dataset: str, rows: Sequence[Row]) -> Finding:
         failed = any(all(name in there and there[name]["failed"] for name in side) for side in sides)
         return Finding(dataset, FAILED if failed else MISSING, first, second, runs, lacking)
     _, kind = verdict(first["mean"], first["std"], second["mean"], second["std"], first["metric"])
-    judged = _VERDICTS[kind] if min(first["runs"], second["runs"]) > 1 else ALONE
+    judged = _VERDICTS[kind] if kind else ALONE
     return Finding(dataset, judged, first, second, runs, lacking)
 
 
