@@ -70,23 +70,28 @@ def with_controls(rows: list[Row]) -> Table:
 
 
 def side_by_side(rows: dict[str, list[Row]]) -> Table:
-    """The same rows under several settings, a column each.
+    """The same rows under several settings, a column each, with the untrained encoder beside the trained one.
 
     >>> row = dict(dataset="cora", metric="accuracy", paper=None, mean=84.0, std=0.5, untrained=75.0, propagated=None,
     ...            runs=50, seconds=0.5)
     >>> print(parts_as_markdown([side_by_side({"paper": [], "best": [row]})]))
     | dataset | metric | printed in the paper | paper | best | runs |
     |---|---|---:|---:|---:|---:|
-    | cora | accuracy | – | – | 84.0 ± 0.5 | 50 |
+    | cora | accuracy | – | – | 84.0 ± 0.5 (untrained 75.0) | 50 |
     """
     cells = {name: {(row["dataset"], row["metric"]): printed(row) for row in some} for name, some in rows.items()}
     lines = []
     for key in dict.fromkeys(key for some in cells.values() for key in some):
         there = [some[key] for some in cells.values() if key in some]
-        ours = (some[key]["ours"] if key in some else NONE for some in cells.values())
+        ours = (_beside_untrained(some[key]) if key in some else Cell(NONE) for some in cells.values())
         runs = ", ".join(dict.fromkeys(row["runs"] for row in there))
-        lines.append(tuple(map(Cell, (*(there[0][name] for name in ("dataset", "metric", "paper")), *ours, runs))))
+        first = (Cell(there[0][name]) for name in ("dataset", "metric", "paper"))
+        lines.append((*first, *ours, Cell(runs)))
     return Table("", ("dataset", "metric", "printed in the paper", *rows, "runs"), tuple(lines), words=2)
+
+
+def _beside_untrained(row: dict[str, str]) -> Cell:
+    return Cell(row["ours"], () if row["untrained"] == NONE else (f"untrained {row['untrained']}",))
 
 
 def ablation_parts(name: str, rows: list[Row]) -> list[Part]:
