@@ -112,12 +112,12 @@ def report(runs: Runs) -> tuple[Document, int]:
     ablations = [(ablation, ablation_table(name, runs)) for name, ablation in ABLATIONS.items()]
     sections = [
         _summary(runs, shown),
-        *conclusion_sections({ablation.name: rows for ablation, rows in ablations}),
         *(_main(experiment, title, runs) for experiment, title in MAIN.items()),
         _slips(slips.table(runs, runs=RUNS[slips.TABLE])),
+        *conclusion_sections({ablation.name: rows for ablation, rows in ablations}),
         *ablation_sections(ablations),
         *_failures(shown),
-        _recipes(used),
+        Section("Settings and machines", (*_machines(shown), *_recipes(used))),
     ]
     return Document("MVGRL: the paper's tables, run again", tuple(sections)), len(shown)
 
@@ -178,7 +178,19 @@ def _failures(shown: Sequence[Run]) -> list[Section]:
     return [Section("Failed runs", (Table("What could not be run, and the reason.", columns, lines, words=4),))]
 
 
-def _summary(runs: Runs, shown: list[Run]) -> Section:
+def _summary(runs: Runs, shown: Sequence[Run]) -> Section:
+    older, tables = len(runs.runs) - len(shown), len({run.experiment for run in shown})
+    words = [f"{len(shown):,} runs of {tables} table{'' if tables == 1 else 's'}, from the ledger {runs.path.name}."]
+    if runs.foreign or older:
+        words.append(
+            f"Passed over: {runs.foreign:,} lines that are no runs or are there twice, and {older:,} runs of recipes "
+            "no longer in use or of more seeds than a table has."
+        )
+    return Section("Summary", (*words, *((SETTINGS, READING) if shown else ())))
+
+
+def _machines(shown: Sequence[Run]) -> list[Part]:
+    """A row a table."""
     rows = []
     for experiment in dict.fromkeys(run.experiment for run in shown):
         mine = [run for run in shown if run.experiment == experiment]
@@ -190,22 +202,11 @@ def _summary(runs: Runs, shown: list[Run]) -> Section:
                 Cell(f"{len(mine):,}"),
             )
         )
-    older = len(runs.runs) - len(shown)
-    tables = len(rows)
-    words = [f"{len(shown):,} runs of {tables} table{'' if tables == 1 else 's'}, from the ledger {runs.path.name}."]
-    if runs.foreign or older:
-        words.append(
-            f"Passed over: {runs.foreign:,} lines that are no runs or are there twice, and {older:,} runs of recipes "
-            "no longer in use or of more seeds than a table has."
-        )
     columns = ("table", "datasets", "settings", "devices", "versions", "runs")
-    parts: list[Part] = [*words]
-    if rows:
-        parts += [Table("What was run, where and with what.", columns, tuple(rows), words=5), SETTINGS, READING]
-    return Section("Summary", tuple(parts))
+    return [Table("What was run, where and with what.", columns, tuple(rows), words=5)] if rows else []
 
 
-def _recipes(used: Sequence[tuple[str, Recipe, list[Run]]]) -> Section:
+def _recipes(used: Sequence[tuple[str, Recipe, list[Run]]]) -> list[Part]:
     """A row a recipe, dataset and setting, whatever tables it serves."""
     merged: dict[tuple[str, str, str], tuple[Recipe, dict[str, None], list[Run]]] = {}
     for experiment, recipe, runs in used:
@@ -225,9 +226,7 @@ def _recipes(used: Sequence[tuple[str, Recipe, list[Run]]]) -> Section:
     )
     columns = ("recipe", "setting", "dataset", "tables", "settings that differ from the defaults", "device", "versions")
     caption = "Every recipe in use: its hash, its settings where they differ from the task's defaults, and its machine."
-    if not rows:
-        return Section("Settings and machines", ("No recipe in use has runs.",))
-    return Section("Settings and machines", (Table(caption, columns, rows, words=len(columns)),))
+    return [Table(caption, columns, rows, words=len(columns)) if rows else "No recipe in use has runs."]
 
 
 def departures(recipe: Recipe) -> str:
