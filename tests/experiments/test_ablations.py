@@ -274,6 +274,8 @@ def test_all_runs_the_main_tables_and_then_all_others_at_once(
         next(reproduce_all(ledger, datasets=["mutga"]))
     with pytest.raises(SettingsError, match="jobs is 0; ask for at least one"):
         next(reproduce_all(ledger, jobs=0))
+    with pytest.raises(SettingsError, match="runs is 0; ask for at least one"):
+        overview(ledger, runs=0)
 
 
 def test_what_two_tables_lack_is_run_once_and_again_where_it_failed(
@@ -294,6 +296,22 @@ def test_what_two_tables_lack_is_run_once_and_again_where_it_failed(
     assert {row["failed"] for rows in tables.values() for row in rows} == {"ZeroDivisionError: division by zero"}
     assert len([text for text in told if text == "mutag, best, dedicated: seed 0"]) == 1
     assert len([run for run in ledger if run.failed]) == 4 + 3
+
+
+def test_all_of_a_round_is_one_list_with_nodes_first(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = []
+    monkeypatch.setattr(reproducing, "work_off", lambda steps, *_, **__: rounds.append(steps))
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    tables = dict(reproduce_all(ledger, datasets=["cora", "mutag"], runs=2, device="cpu"))
+    assert not any(tables.values())
+    tasks = [[recipe.settings.task for recipe, _ in steps] for steps in rounds]
+    assert tasks == [sorted(some, reverse=True) for some in tasks]
+    assert tasks[0] == ["node", "node", "graph"]  # the node tables' recipes of Cora, and MUTAG's
+    assert rounds[0][1][1] == {"trained": [], "untrained": [], "propagated": []}  # which the first step has done
+    assert set(tasks[2]) == {"node", "graph"}
+    assert len(tasks[2]) > 50
 
 
 def test_of_an_ablation_that_there_is_not_nothing_is_told(tmp_path: Path) -> None:
