@@ -49,15 +49,16 @@ def node_accuracy(codes: Tensor, truth: np.ndarray, test: np.ndarray, share: flo
         truth[pool], train_fraction=share * len(truth) / len(pool), val_fraction=0, count=1, seed=seed
     )
     train = pool[drawn[0]["train"]]
-    decay = _decay(codes, truth, train, seed)
+    decay = _decay(codes[torch.from_numpy(train).to(codes.device)], truth[train], seed)
     return 100 * float(linear_probe(codes, truth, train, test, weight_decay=decay, seed=seed))
 
 
-def _decay(codes: Tensor, truth: np.ndarray, drawn: np.ndarray, seed: int) -> float:
-    """The first of the best for nodes that were drawn too, a fifth of them at a time; 0 where these are too few."""
+def _decay(codes: Tensor, truth: np.ndarray, seed: int) -> float:
+    """Of the nodes drawn, the decay that is best for a fifth of them at a time; 0 where these are too few."""
     hits, every = np.zeros(len(DECAYS)), codes.expand(len(DECAYS), *codes.shape)
-    for held in np.array_split(np.random.default_rng([seed, 0]).permutation(drawn), INNER_FOLDS):
-        rest = np.setdiff1d(drawn, held)
+    numbers = np.arange(len(truth))
+    for held in np.array_split(np.random.default_rng([seed, 0]).permutation(numbers), INNER_FOLDS):
+        rest = np.setdiff1d(numbers, held)
         if len(held) and len(np.unique(truth[rest])) > 1:
             found = linear_predictions(every, truth, rest, held, weight_decay=DECAYS, seed=[seed] * len(DECAYS))
             hits += (found == truth[held]).sum(axis=1)
