@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 
 from mvgrl.cli import main
+from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.recipes import load_recipe
+from mvgrl.experiments.runs import table
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -73,6 +76,10 @@ def test_its_numbers_are_those_of_the_results() -> None:
     assert f"{step['exponent_no_locality']:.2f} where edges join any two nodes" in text
     assert f"1/{views['ppr']['time_ratio_dense']:.0f} of the dense inverse's time" in text
     assert f"1/{views['ppr']['time_ratio_pyg']:.0f} of PyTorch Geometric's" in text
+    recipe = load_recipe("reddit-binary", table="graph-classification")
+    rows = table("graph-classification", Ledger(ROOT / "results" / "runs.jsonl"), [recipe], runs=5)
+    nested = next(row for row in rows if row["metric"] == "nested")
+    assert f"on REDDIT-BINARY training is worth {nested['mean'] - nested['untrained']:.1f} points" in text
 
 
 def test_its_commands_exist() -> None:
