@@ -181,10 +181,10 @@ def test_the_list_of_ours_has_every_table(capsys: pytest.CaptureFixture[str]) ->
     assert main(["reproduce", "list", "--ledger", "none.jsonl", "--json"]) == 0
     listed = {row["experiment"]: row for row in json.loads(capsys.readouterr().out)["experiments"]}
     assert set(ABLATIONS) < set(listed)
-    assert listed["ablation-bounds"]["runs"] == 4 * (3 * 5 + 5 * 3)
+    assert listed["ablation-bounds"]["runs"] == 4 * (3 * 5 + 4 * 3 + 1)
     assert listed["ablation-negatives"]["runs"] == 3 * 3 * 5
-    assert listed["sweep-labels"]["runs"] == 12 * (3 * 5 + 5 * 3)
-    assert listed["sweep-layers"]["runs"] == 4 * (3 * 5 + 5 * 3)
+    assert listed["sweep-labels"]["runs"] == 12 * (3 * 5 + 4 * 3 + 1)
+    assert listed["sweep-layers"]["runs"] == 4 * (3 * 5 + 4 * 3 + 1)
     assert listed["node-clustering"]["runs"] == 4 * 50 * 3
     assert all((row["done"], row["seconds_left"]) == (0, None) for row in listed.values())
     assert not Path("none.jsonl").exists()

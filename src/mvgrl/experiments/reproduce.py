@@ -224,7 +224,7 @@ def _plan(experiment: str, names: Sequence[str], setting: str, recipes: Path | N
 
 
 def _usual_runs(experiment: str, recipe: Recipe) -> int:
-    return ablations.RUNS[recipe.settings.task] if experiment in ABLATIONS else RUNS[experiment]
+    return ablations.usual_runs(recipe.dataset) if experiment in ABLATIONS else RUNS[experiment]
 
 
 def _checked_datasets(experiment: str, datasets: Sequence[str] | None) -> list[str]:

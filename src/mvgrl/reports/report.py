@@ -12,8 +12,7 @@ from typing import Any
 from mvgrl.config import Settings
 from mvgrl.errors import InputError
 from mvgrl.experiments import slips
-from mvgrl.experiments.ablations import ABLATIONS
-from mvgrl.experiments.ablations import RUNS as ABLATION_RUNS
+from mvgrl.experiments.ablations import ABLATIONS, usual_runs
 from mvgrl.experiments.ablations import recipes as ablation_recipes
 from mvgrl.experiments.ablations import table as ablation_table
 from mvgrl.experiments.ledger import Ledger, Run
@@ -276,7 +275,7 @@ def _known() -> Iterator[tuple[str, Recipe, tuple[str, ...], int]]:
     for name, ablation in ABLATIONS.items():
         for dataset in ablation.datasets:
             for row, recipe in ablation_recipes(ablation, dataset).items():
-                yield name, recipe, (row,), ABLATION_RUNS[recipe.settings.task]
+                yield name, recipe, (row,), usual_runs(dataset)
 
 
 def _versions(run: Run) -> str:
