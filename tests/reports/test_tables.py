@@ -172,4 +172,6 @@ def test_the_pages_have_every_table_and_make_writes_them() -> None:
             path, _, heading = link.partition("#")
             there = ROOT / "docs" / path
             assert there.exists()
-            assert not heading or f"\n## {heading.capitalize()}\n" in there.read_text(encoding="utf-8")
+            if heading:
+                named = re.findall("^#+ (.*)$", there.read_text(encoding="utf-8") if path else page, re.MULTILINE)
+                assert heading in [name.lower().replace(" ", "-") for name in named]
