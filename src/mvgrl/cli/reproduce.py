@@ -26,7 +26,7 @@ def run(
         int | None,
         flag(
             "Seeds, counted from 0 (nodes 50, graphs 5, as in the paper; node-slips 10; ablations and sweeps: nodes 5, "
-            "graphs 3).",
+            "graphs 3, reddit-binary 1).",
             converter=whole,
         ),
     ] = None,
