@@ -18,11 +18,13 @@ from mvgrl.evaluation import cross_validate, linear_probe
 from mvgrl.evaluation.svm import shuffled_folds
 from mvgrl.experiments import search as module
 from mvgrl.experiments.published import GRAPH_DATASETS, NODE_DATASETS
-from mvgrl.experiments.search import DECAYS, main, search
+from mvgrl.experiments.recipes import load_recipe
+from mvgrl.experiments.search import DECAYS, main, ranking, search
 from mvgrl.graphs import load
 from mvgrl.graphs.datasets import Dataset
 
-CANDIDATES = Path(__file__).resolve().parents[2] / "recipes" / "candidates"
+ROOT = Path(__file__).resolve().parents[2]
+CANDIDATES = ROOT / "recipes" / "candidates"
 TINY = dict(views=["adjacency", "ppr:top_k=8"], hidden=32, epochs=20)
 
 
@@ -105,6 +107,46 @@ def test_our_candidates_are_settings_each_of_its_own(path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("dataset", ["mutag", "ptc-mr", "imdb-binary", "imdb-multi"])
+def test_our_recipes_of_small_graphs_are_the_first_that_were_trained(dataset: str) -> None:
+    found = (json.loads(line) for line in (ROOT / "results" / "graph-search.jsonl").read_text().splitlines())
+    lines = {
+        line["candidate"]: line
+        for line in found
+        if line["dataset"] == dataset and line["device"] != "cpu" and "nested" in line.get("layers, sum, False", {})
+    }
+    assert len(lines) > 5
+    _, candidate, finish = next(row for row in ranking(lines.values()) if lines[row[1]]["epochs"])
+    codes, join, unit = finish.split(", ")
+    recipe = load_recipe(dataset, table="graph-classification")
+    searched = Settings.from_dict(lines[candidate]["settings"])
+    assert recipe.settings == replace(searched, codes=codes, join=join, unit_length=unit == "True")
+
+
+def test_the_ranking_takes_graphs_with_their_like_and_nodes_as_they_are() -> None:
+    lucky = {
+        "candidate": "lucky",
+        "settings": {},
+        "seconds": 1.0,
+        "a": {"nested": [90.0, 1.0]},
+        "b": {"nested": [80.0, 1.0]},
+    }
+    steady = {"candidate": "steady", "a": {"nested": [89.0, 1.0]}, "b": {"nested": [89.0, 1.0]}}
+    # 89 / 2 + 89 / 4 + 89.5 / 4, and so on
+    assert ranking([lucky, steady]) == [
+        (89.12, "steady", "a"),
+        (88.62, "lucky", "a"),
+        (87.88, "steady", "b"),
+        (82.38, "lucky", "b"),
+    ]
+    node = {
+        "candidate": "one",
+        "a": {"pool": [80.0, 84.0], "rest": [83.0, 80.0]},
+        "b": {"pool": [82.0], "rest": [82.001]},
+    }
+    assert ranking([node]) == [(82.0, "one", "a"), (82.0, "one", "b")]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -124,10 +166,14 @@ def test_a_wrong_file_of_candidates_is_told_in_a_line(
     assert not (tmp_path / "found.jsonl").exists()
 
 
-def test_lines_are_added_to_the_file(tmp_path: Path) -> None:
+def test_lines_are_added_to_the_file_and_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "candidates.toml").write_text("[small]\nhidden = 4\nepochs = 0\n")
     words = ["mutag", str(tmp_path / "candidates.toml"), str(tmp_path / "found.jsonl"), "--device", "cpu"]
     assert main([*words, "--seeds", "1"]) == main([*words, "--seeds", "2"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in shown if line.startswith("score")] == ["score  candidate: codes, join, unit length"] * 2
+    assert all("  small: " in line for line in shown[1:11])
+    assert len(shown) == 2 * 11
     assert main([*words, "--seeds", "0"]) == 2
     lines = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
     assert [(line["candidate"], line["seeds"]) for line in lines] == [("small", 1), ("small", 2)]
