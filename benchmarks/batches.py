@@ -24,10 +24,10 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
-from mvgrl.config import Settings
 from mvgrl.graphs import Graph
 from mvgrl.matrices import DiagonalBlocks
 from mvgrl.sampling import GraphBatches
+from mvgrl.settings import Settings
 from mvgrl.training import feature_encoder, make_batches
 from mvgrl.views import PPR, Adjacency
 

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from mvgrl.config import Settings
-from mvgrl.graphs import load
-from mvgrl.many_seeds import fit_seeds
-from mvgrl.training import Trained, fit, resolve_device
+from mvgrl.datasets import load
+from mvgrl.runtime import resolve_device
+from mvgrl.settings import Settings
+from mvgrl.stacking import fit_seeds
+from mvgrl.training import Trained, fit
 from mvgrl.views import ViewCache
 
 

@@ -22,11 +22,11 @@ import torch
 from dense import DenseMVGRL
 from measure import alone, spent
 
-from mvgrl.config import Settings
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.model import MVGRL
 from mvgrl.sampling import Batch, NodeBatches
+from mvgrl.settings import Settings
 from mvgrl.training import make_batches, train
 from mvgrl.views import PPR
 

@@ -27,7 +27,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from mvgrl.evaluation.svm import CrossValidated, LinearSVM, cross_validate, shuffled_folds
-from mvgrl.files import written_whole
+from mvgrl.tables.atomic import atomic_write
 
 CS = tuple(10.0**exponent for exponent in range(-3, 4))
 FOLDS, INNER_FOLDS, MAX_ITER = 10, 5, 20_000
@@ -157,7 +157,7 @@ def main() -> None:
     }
     text = json.dumps(result, indent=2)
     if options.output is not None:
-        with written_whole(options.output) as temporary:
+        with atomic_write(options.output) as temporary:
             temporary.write_text(text + "\n")
     sys.stdout.write((text if options.json else "\n".join(show(*item) for item in result.items())) + "\n")
 

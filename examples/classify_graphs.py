@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from mvgrl import GraphEmbedder
-from mvgrl.graphs import load
+from mvgrl.datasets import load
 
 mutag = load("mutag")  # 188 molecules; comes inside a package: no download
 molecules = [mutag.graph.select([i]) for i in range(mutag.graph.count)]  # a list, so that folds can be taken from it

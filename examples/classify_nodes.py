@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mvgrl import NodeEmbedder
-from mvgrl.graphs import load
+from mvgrl.datasets import load
 from mvgrl.views import PPR
 
 cora = load("cora-linqs")  # comes inside a package: no download

@@ -15,8 +15,8 @@ import sys
 import numpy as np
 
 from mvgrl import Settings, fit
+from mvgrl.datasets import load
 from mvgrl.evaluation import linear_probe, propagated, untrained
-from mvgrl.graphs import load
 from mvgrl.progress import ProgressBar
 
 seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 3)

@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from mvgrl import Graph, Settings
-from mvgrl.automatic import EXACT_ENTRIES, SAMPLE_SIZE, SAMPLED_PATIENCE, TOP_K, choose, machine_memory
+from mvgrl.automatic import EXACT_ENTRIES, SAMPLE_SIZE, SAMPLED_PATIENCE, TOP_K, choose
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.matrices import SparseMatrix
+from mvgrl.runtime import machine_memory
 from mvgrl.views import view_matrix
 
 GIB = 2**30

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from mvgrl.config import Settings
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.model import MVGRL
+from mvgrl.settings import Settings
 from mvgrl.training import fit, make_batches
 from mvgrl.views import PPR
 

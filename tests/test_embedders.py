@@ -18,8 +18,8 @@ from sklearn.utils import estimator_checks
 
 import mvgrl
 from mvgrl import Graph, GraphEmbedder, NodeEmbedder
-from mvgrl.config import Settings
 from mvgrl.errors import InputError, SettingsError
+from mvgrl.settings import Settings
 
 QUICK = dict(hidden=8, epochs=3, device="cpu")
 both = pytest.mark.parametrize("kind", [NodeEmbedder, GraphEmbedder])

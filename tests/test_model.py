@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from mvgrl.config import CODES, NEGATIVES, Settings
 from mvgrl.contrast import MODES
 from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
@@ -19,6 +18,7 @@ from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.model import MVGRL
 from mvgrl.mutual_information import BOUNDS, jsd
 from mvgrl.readouts import READOUTS
+from mvgrl.settings import CODES, NEGATIVES, Settings
 from mvgrl.training import fit, make_batches
 from mvgrl.views import PPR
 

@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from mvgrl.config import Settings
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.pretrained import load_model, save_model
+from mvgrl.settings import Settings
 from mvgrl.training import fit
 
 SETTINGS = Settings(hidden=8, epochs=3, normalise="standard")

@@ -13,11 +13,11 @@ import torch
 from safetensors import safe_open
 
 from mvgrl.checkpoint import History
-from mvgrl.config import Settings
 from mvgrl.errors import CheckpointError, InputError, MachineError, MVGRLError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.model import MVGRL
+from mvgrl.settings import Settings
 from mvgrl.training import fit, make_batches, train
 
 NODE = Settings(hidden=8, epochs=12, patience=12, dropout=0.2, sampler="nodes", sample_size=20, batch_size=2)

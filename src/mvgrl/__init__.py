@@ -10,9 +10,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mvgrl.config import Settings
     from mvgrl.embedders import GraphEmbedder, NodeEmbedder, load
     from mvgrl.graphs import Graph
+    from mvgrl.settings import Settings
     from mvgrl.training import Trained, fit
 
 __version__ = "0.1.0"
@@ -20,7 +20,7 @@ __all__ = ["Graph", "GraphEmbedder", "NodeEmbedder", "Settings", "Trained", "__v
 
 _HOMES = {
     "Graph": "graphs",
-    "Settings": "config",
+    "Settings": "settings",
     "Trained": "training",
     "fit": "training",
     "NodeEmbedder": "embedders",

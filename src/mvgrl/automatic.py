@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
-from mvgrl.config import Settings
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.runtime import machine_memory
+from mvgrl.settings import Settings
 from mvgrl.views.diffusion import Diffusion
 
 # Entries of a diffusion up to which all are kept. One graph: 5,000² on a CPU, where a step with them takes half a
@@ -62,21 +60,6 @@ def choose(
         settings, samples = _pick_sampler(graph, settings, values, memory)
         reasons += samples
     return Choice(settings, tuple(reasons))
-
-
-def machine_memory(device: str = "cpu") -> int:
-    """Bytes of memory that there are: the machine's or the limit of the process's control group, or a GPU's."""
-    if device != "cpu":
-        return int(torch.cuda.get_device_properties(device).total_memory)
-    try:
-        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not a POSIX system
-        return 8 * 2**30
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return total
-    return min(total, int(limit)) if limit.isdigit() else total
 
 
 def _pick_features(graph: Graph, values: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from mvgrl.errors import CheckpointError
-from mvgrl.files import written_whole
+from mvgrl.tables.atomic import atomic_write
 
 _FORMAT = "mvgrl-checkpoint-1"
 
@@ -78,7 +78,7 @@ class RunState:
             tensors |= {f"optimizer/{index}/{name}": tensor for name, tensor in values.items()}
         tensors["generator"] = self.generator.get_state()
         about = {"format": _FORMAT, "identity": self.identity, "losses": self.history.losses}
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             write_tensors(temporary, tensors, metadata={"mvgrl": json.dumps(about)})
 
     def load(self, path: Path) -> None:

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mvgrl.config import Settings
 from mvgrl.graphs.convert import to_named
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.pretrained import load_model, save_model
+from mvgrl.settings import Settings
 from mvgrl.training import Trained, fit
 
 

@@ -9,7 +9,8 @@ import numba
 import torch
 from torch import Tensor, nn
 
-from mvgrl.matrices import Matrix, use_torch_threads
+from mvgrl.matrices import Matrix
+from mvgrl.runtime import use_torch_threads
 
 
 def xavier(*shape: int, generator: torch.Generator | None = None) -> Tensor:

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-_MOST_THREADS = numba.get_num_threads()  # before anyone has asked for fewer
+from mvgrl.runtime import use_torch_threads
+
 _LARGEST_TABLE = 2**27  # entries of the look-up table from nodes to positions in a sample, a gibibyte
 
 
@@ -55,11 +56,6 @@ def _multiply_blocks(
         moved = places[block] - starts[block]
         row = i - moved
         _add_up(out[i], indptr[row], indptr[row + 1], moved, indices, values, right)
-
-
-def use_torch_threads() -> None:
-    """Let numba run on as many threads as torch; it would otherwise impose its own number on both."""
-    numba.set_num_threads(min(torch.get_num_threads(), _MOST_THREADS))
 
 
 class _Product(torch.autograd.Function):

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from mvgrl.config import Settings
 from mvgrl.contrast import MODES, Scale, ViewCodes, ensemble, global_, hybrid, local_global, pairs
 from mvgrl.encoders import GCN
 from mvgrl.heads import Bilinear, DotProduct, Head
@@ -17,6 +16,7 @@ from mvgrl.matrices import Matrix
 from mvgrl.mutual_information import BOUNDS, Bound, nt_xent
 from mvgrl.readouts import make_readout
 from mvgrl.sampling import Batch
+from mvgrl.settings import Settings
 
 _WITHOUT_CLUSTERS = (local_global, global_, hybrid, ensemble)
 

@@ -11,12 +11,13 @@ import torch
 
 import mvgrl
 from mvgrl.checkpoint import History, write_tensors
-from mvgrl.config import Settings
 from mvgrl.errors import InputError, SettingsError
-from mvgrl.files import cannot_write, check_writable, folder_written_whole
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.model import MVGRL
-from mvgrl.training import Trained, resolve_device
+from mvgrl.runtime import resolve_device
+from mvgrl.settings import Settings
+from mvgrl.tables.atomic import atomic_folder, cannot_write, check_writable
+from mvgrl.training import Trained
 
 _FORMAT = "mvgrl-model-1"
 _WAY_OUT = "give a folder that mvgrl train, or save() in Python, has written"
@@ -44,7 +45,7 @@ def save_model(trained: Trained, folder: str | Path, *, about: Mapping[str, Any]
         "losses": trained.history.losses,
         "about": dict(about or {}),
     }
-    with folder_written_whole(folder) as temporary:
+    with atomic_folder(folder) as temporary:
         _write(temporary, trained, config)
 
 

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mvgrl.config import Settings
+    from mvgrl.settings import Settings
     from mvgrl.training import Epoch
 
 

@@ -14,14 +14,14 @@ import numpy as np
 import torch
 
 from mvgrl.checkpoint import History, RunState
-from mvgrl.config import Settings
 from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.matrices import Matrix, SparseMatrix
-from mvgrl.memory import kept_between_steps
 from mvgrl.model import MVGRL
+from mvgrl.runtime import generator_for, kept_between_steps, resolve_device
 from mvgrl.sampling import SAMPLERS, Batch, GraphBatches, NodeBatches, corrupt_adjacency
+from mvgrl.settings import Settings
 from mvgrl.views import ViewCache, view_matrix
 
 logger = logging.getLogger(__name__)
@@ -236,21 +236,3 @@ def _inputs(
     """X and every V, on the device."""
     views = tuple(view_matrix(view, graph, cache=cache).to(device) for view in settings.views)
     return encoder.transform(graph).to(device), views
-
-
-def generator_for(seed: int, purpose: str) -> torch.Generator:
-    """A stream of its own for each purpose, so that none depends on how much another has drawn."""
-    entropy = np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1, np.uint64)[0]
-    return torch.Generator().manual_seed(int(entropy) >> 1)
-
-
-def resolve_device(device: str | torch.device) -> torch.device:
-    """The device of a name, ``auto`` being a GPU where there is one; one that is not here is refused."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise SettingsError(f"device {str(device)!r} cannot be used here ({error}); use 'auto' or 'cpu'") from None
-    return chosen

@@ -132,7 +132,7 @@ def small():
 @pytest.fixture
 def no_network(monkeypatch):
     """Every address of a dataset leads to a port of this machine at which nobody listens."""
-    from mvgrl.graphs.download import BASES
+    from mvgrl.datasets.download import BASES
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -143,7 +143,7 @@ def no_network(monkeypatch):
 @pytest.fixture
 def cora(folder):
     """A stand-in for Cora in LINQS format: 1,500 papers whose words and citations hint at their topics."""
-    from mvgrl.graphs.datasets import _CORA_CLASSES as TOPICS
+    from mvgrl.datasets.registry import _CORA_CLASSES as TOPICS
 
     place = folder.parent / "data" / "linqs-cora"
     place.mkdir(parents=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mvgrl.embeddings import read_embeddings
+from mvgrl.tables.embeddings import read_embeddings
 
 
 def test_the_training_graph_gets_the_vectors_it_had(run, graph, small):

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mvgrl.embeddings import read_embeddings
 from mvgrl.pretrained import load_model
+from mvgrl.tables.embeddings import read_embeddings
 
 
 def write(path, text):

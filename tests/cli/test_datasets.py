@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from mvgrl.graphs.datasets import KNOWN, NAMES, find
+from mvgrl.datasets.registry import KNOWN, NAMES, find
 
 
 def test_every_name_with_its_task_size_and_origin(run):

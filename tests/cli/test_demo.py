@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mvgrl.cli.demo import PAPER
+from mvgrl.datasets import load
 from mvgrl.evaluation import linear_probe, propagated, untrained
-from mvgrl.graphs import load
 from mvgrl.pretrained import load_model
 
 pytest.importorskip("matplotlib")

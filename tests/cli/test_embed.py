@@ -15,8 +15,8 @@ import pytest
 
 from mvgrl import Settings, fit
 from mvgrl.automatic import choose
-from mvgrl.embeddings import read_embeddings
 from mvgrl.graphs.read import read
+from mvgrl.tables.embeddings import read_embeddings
 
 KEYS = ["task", "nodes", "edges", "graphs", "dim", "epochs", "loss", "seconds", "peak_memory_mb", "output"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mvgrl.embeddings import Embeddings, write_embeddings
+from mvgrl.datasets import load
 from mvgrl.evaluation import clustering_scores, cross_validate, linear_scores, logistic_scores, random_splits
-from mvgrl.graphs import load
+from mvgrl.tables.embeddings import Embeddings, write_embeddings
 
 
 @pytest.fixture

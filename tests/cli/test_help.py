@@ -17,7 +17,6 @@ import mvgrl
 from mvgrl.cli import VERBS, make_app
 from mvgrl.cli.evaluate import PROTOCOLS
 from mvgrl.cli.options import Chosen
-from mvgrl.config import ENCODERS, NEGATIVES, TASKS, Settings
 from mvgrl.contrast import MODES
 from mvgrl.encoders import NORMS
 from mvgrl.graphs.features import KINDS, NORMALISATIONS
@@ -26,6 +25,7 @@ from mvgrl.mutual_information import BOUNDS
 from mvgrl.readouts import READOUTS
 from mvgrl.reports.embedding_map import METHODS
 from mvgrl.sampling import SAMPLERS
+from mvgrl.settings import ENCODERS, NEGATIVES, TASKS, Settings
 from mvgrl.views import VIEWS
 
 HEAVY = "torch sklearn scipy pyarrow numpy numba networkx matplotlib pandas torch_geometric"

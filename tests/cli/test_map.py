@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mvgrl.embeddings import Embeddings, write_embeddings
+from mvgrl.tables.embeddings import Embeddings, write_embeddings
 
 pytest.importorskip("matplotlib")
 

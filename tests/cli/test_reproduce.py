@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from mvgrl.cli import main
-from mvgrl.config import Settings
-from mvgrl.experiments import slips
+from mvgrl.experiments import discrepancies
 from mvgrl.experiments.ablations import ABLATIONS, Ablation, recipes
 from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.settings import Settings
 
 TINY = '[best]\nviews = ["adjacency", "ppr:top_k=8"]\nhidden = 16\nepochs = 3\n'
 
@@ -66,8 +66,8 @@ def test_the_table_of_graphs(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_the_table_of_slips(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(slips, "DEFAULTS", Settings(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=1))
-    monkeypatch.setattr(slips, "ROWS", {"nothing": {}, "standard": dict(normalise="standard")})
+    monkeypatch.setattr(discrepancies, "DEFAULTS", Settings(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=1))
+    monkeypatch.setattr(discrepancies, "ROWS", {"nothing": {}, "standard": dict(normalise="standard")})
     words = ["--dataset", "cora-linqs", "--runs", "1", "--device", "cpu", "--ledger", str(tmp_path / "runs.jsonl")]
     assert main(["reproduce", "node-slips", *words]) == 0
     head, nothing, standard = (line.split() for line in capsys.readouterr().out.splitlines())

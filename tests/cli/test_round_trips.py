@@ -23,8 +23,8 @@ from torch_geometric.data import Batch, Data
 
 import mvgrl
 from mvgrl.cli import main
-from mvgrl.embeddings import Embeddings, read_embeddings
-from mvgrl.graphs import load
+from mvgrl.datasets import load
+from mvgrl.tables.embeddings import Embeddings, read_embeddings
 
 QUICK = {"hidden": 16, "epochs": 5}
 SEED = 3

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mvgrl.embeddings import read_embeddings
 from mvgrl.graphs.read import read
 from mvgrl.pretrained import load_model
+from mvgrl.tables.embeddings import read_embeddings
 
 KEYS = ["task", "nodes", "edges", "graphs", "dim", "epochs", "loss", "seconds", "peak_memory_mb", "output"]
 

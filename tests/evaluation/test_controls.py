@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from mvgrl.config import Settings
 from mvgrl.evaluation import propagated, untrained
 from mvgrl.graphs import Graph
 from mvgrl.model import MVGRL
+from mvgrl.settings import Settings
 from mvgrl.training import fit
 from mvgrl.views import PPR, Adjacency
 

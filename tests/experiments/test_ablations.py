@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from mvgrl import fit
-from mvgrl.config import Settings
+from mvgrl.datasets import load
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.evaluation import cross_validate
 from mvgrl.experiments import reproduce as reproducing
@@ -19,8 +19,8 @@ from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
 from mvgrl.experiments.runs import known_already
-from mvgrl.graphs import load
 from mvgrl.mutual_information import Bound
+from mvgrl.settings import Settings
 
 EVERY = [(name, dataset) for name, ablation in ABLATIONS.items() for dataset in ablation.datasets]
 TINY = {

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from mvgrl import fit
+from mvgrl.datasets import load
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation import cross_validate, propagated, untrained
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import reproduce
 from mvgrl.experiments.runs import table
-from mvgrl.graphs import load
 
 TABLE = "graph-classification"
 TINY = 'hidden = 8\nepochs = 2\nlearning_rate = 0.01\nfeatures = "labels+degree"\n'

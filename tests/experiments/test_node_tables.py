@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from mvgrl import fit
+from mvgrl.datasets import load
 from mvgrl.evaluation import clustering_scores, linear_probe, logistic_probe, untrained
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import reproduce
 from mvgrl.experiments.runs import table
-from mvgrl.graphs import load
 
 
 @pytest.fixture

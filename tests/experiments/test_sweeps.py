@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from mvgrl import fit
+from mvgrl.datasets import load
+from mvgrl.datasets.registry import _CORA_CLASSES, KNOWN
 from mvgrl.evaluation import cross_validate, propagated
 from mvgrl.experiments.ablations import ABLATIONS, CONTROL, LABELS, recipes
 from mvgrl.experiments.few_labels import graph_accuracy, node_accuracy
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import overview, reproduce
-from mvgrl.graphs import load
-from mvgrl.graphs.datasets import _CORA_CLASSES, KNOWN
 from mvgrl.mutual_information import Bound, jsd
 
 SWEEPS = [name for name in ABLATIONS if name.startswith("sweep-")]

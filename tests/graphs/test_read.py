@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
+from mvgrl.datasets import load
 from mvgrl.errors import InputError
-from mvgrl.graphs import load
 from mvgrl.graphs.read import read
 
 EDGES = pd.DataFrame({"source": ["a", "b", "é"], "target": ["b", "é", "a"], "weight": [1.0, 2.0, 0.5]})

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mvgrl.errors import InputError
-from mvgrl.experiments import slips
+from mvgrl.experiments import discrepancies
 from mvgrl.experiments.ablations import ABLATIONS, Ablation, recipes
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
@@ -57,8 +57,10 @@ def ledger(tmp_path: Path) -> Path:
     runs.append(line("node-classification", "cora-linqs", "trained", 0, {"accuracy": 1.0}, "of-old"))
     clusters = load_recipe("cora", table="node-clustering").id
     runs.append(line("node-clustering", "cora", "trained", 0, {"nmi": 0.600, "ari": 0.580}, clusters))
-    for row, score in zip(list(slips.ROWS)[:2], (80.0, 78.5), strict=True):
-        runs.append(line(slips.TABLE, "cora", row, 0, {"accuracy": score}, slips.recipes("cora")[row].id))
+    for row, score in zip(list(discrepancies.ROWS)[:2], (80.0, 78.5), strict=True):
+        runs.append(
+            line(discrepancies.TABLE, "cora", row, 0, {"accuracy": score}, discrepancies.recipes("cora")[row].id)
+        )
     runs += [ablated("ablation-bounds", "mutag", "JSD", seed, {"nested": 90.0}, versions=VERSIONS) for seed in range(2)]
     runs.append(ablated("ablation-bounds", "mutag", "DV", 0, {}, failed=REASON))
     for size in (16, 32, 64):
@@ -116,7 +118,7 @@ def test_ours_stands_beside_the_papers_with_the_difference_and_whether_it_is_out
     assert f"\n| cora-linqs | accuracy {expected}\n" in page
     assert "\n| cora | NMI | 0.629 | – | – | 0.600 (−2.9) | – | – | – / – / 1 |\n" in page  # no deviation given
     assert "\n| cora | ARI | 0.570 | – | – | 0.580 (+1.0) |" in page
-    first, second = list(slips.ROWS)[:2]
+    first, second = list(discrepancies.ROWS)[:2]
     assert f"\n| {first} | 80.0 | 1 |\n| {second} | 78.5 (−1.5) | 1 |\n" in page
     bounds = "| JSD | 90.0 ± 0.0 (paper 89.7 ± 1.1; +0.3, within) | 2 |\n| DV | failed (paper 83.4 ± 1.9) | – |"
     assert f"\n{bounds}\n" in page
@@ -233,12 +235,12 @@ def test_names_that_no_page_can_hold_do_not_stop_it(ledger, tmp_path):
 
 def test_a_failure_of_a_table_is_no_number_of_it(ledger, tmp_path):
     recipe = load_recipe("citeseer").id
-    change = slips.recipes("citeseer")
+    change = discrepancies.recipes("citeseer")
     first = next(iter(change))
     Ledger(ledger).add(
         [
             line("node-classification", "citeseer", "trained", 0, {}, recipe, failed="no room"),
-            line(slips.TABLE, "citeseer", first, 3, {}, change[first].id, failed="no time"),
+            line(discrepancies.TABLE, "citeseer", first, 3, {}, change[first].id, failed="no time"),
         ]
     )
     write_report(tmp_path / "report.md", ledger)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mvgrl.experiments import slips
+from mvgrl.experiments import discrepancies
 from mvgrl.experiments.ablations import ABLATIONS, recipes
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
@@ -75,9 +75,9 @@ def test_settings_stand_side_by_side_and_one_metric_alone(tmp_path: Path) -> Non
 
 def test_the_slips_are_a_column_a_dataset(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    changes = list(slips.ROWS)[:2]
+    changes = list(discrepancies.ROWS)[:2]
     for change, accuracy in zip(changes, (80.0, 78.5), strict=True):
-        recipe = slips.recipes("cora")[change].id
+        recipe = discrepancies.recipes("cora")[change].id
         ledger.add([Run("node-slips", "cora", "best", change, 0, {"accuracy": accuracy}, 9, 0.1, "cpu", recipe)])
     page = filled(PAGE.replace("node-clustering", "node-slips"), ledger)
     assert f"\n| {changes[1]} | 78.5 (−1.5) | 1 |\n" in page

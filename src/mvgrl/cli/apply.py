@@ -47,7 +47,7 @@ def run(
     console = Console(common)
     started = time.perf_counter()
 
-    from mvgrl.embeddings import check_output, write_embeddings
+    from mvgrl.tables.embeddings import check_output, write_embeddings
 
     check_output(output)
 

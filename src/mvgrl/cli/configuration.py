@@ -11,7 +11,7 @@ from mvgrl.cli.options import LARGEST_SEED, Chosen, listed
 from mvgrl.errors import InputError, SettingsError, check_name
 
 if TYPE_CHECKING:
-    from mvgrl.config import Settings
+    from mvgrl.settings import Settings
 
 RUN = ("seed", "device")  # what a file may hold besides settings
 
@@ -20,7 +20,7 @@ def read_config(path: Path | None) -> dict[str, Any]:
     """The settings of a file, and the run's seed and device where it names them."""
     if path is None:
         return {}
-    from mvgrl.config import Settings
+    from mvgrl.settings import Settings
 
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ def run(
     """
     console = Console(common)
 
-    from mvgrl.graphs.datasets import KNOWN, find
+    from mvgrl.datasets.registry import KNOWN, find
 
     rows = []
     for name, about in KNOWN.items():

@@ -37,9 +37,9 @@ def run(
     """
     console = Console(common)
 
-    from mvgrl.embeddings import check_output, write_embeddings
     from mvgrl.pretrained import check_model_folder, save_model
     from mvgrl.reports.embedding_map import check_picture, embedding_map
+    from mvgrl.tables.embeddings import check_output, write_embeddings
 
     model_folder, table_file, picture = output / "model", output / "embeddings.parquet", output / "map.png"
     check_model_folder(model_folder)

@@ -41,7 +41,7 @@ def run(
     """
     console = Console(common)
 
-    from mvgrl.embeddings import check_output, write_embeddings
+    from mvgrl.tables.embeddings import check_output, write_embeddings
 
     check_output(output)
 

@@ -14,8 +14,8 @@ from mvgrl.errors import SettingsError, check_name
 if TYPE_CHECKING:
     import numpy as np
 
-    from mvgrl.embeddings import Embeddings, Split
-    from mvgrl.graphs.datasets import Dataset
+    from mvgrl.datasets.registry import Dataset
+    from mvgrl.tables.embeddings import Embeddings, Split
 
 PROTOCOLS = {"linear": 20, "logistic": 20, "clustering": 10, "svm": 5}  # and how often each is done where nobody says
 
@@ -73,9 +73,9 @@ def run(
         _refuse_unused("a --split file", (), {**only_linear, "split": None, "splits": splits})
 
     from mvgrl.cli.tables import labels_of
-    from mvgrl.embeddings import read_embeddings
     from mvgrl.evaluation import summary
-    from mvgrl.training import resolve_device
+    from mvgrl.runtime import resolve_device
+    from mvgrl.tables.embeddings import read_embeddings
 
     where = resolve_device(device or "auto")
     table = read_embeddings(embeddings)
@@ -113,9 +113,9 @@ def _parts(
     seed: int,
 ) -> tuple[list[dict[str, np.ndarray]], str]:
     """The splits: a file's, the dataset's own where nothing else is asked for, or random ones."""
-    from mvgrl.embeddings import Split, read_split
     from mvgrl.evaluation import random_splits
-    from mvgrl.graphs.columns import Place
+    from mvgrl.tables.columns import Place
+    from mvgrl.tables.embeddings import Split, read_split
 
     if split is not None:
         return [_given_split(table, names, read_split(split), labels)], f"the split of {split}"
@@ -137,8 +137,8 @@ def _given_split(table: Embeddings, names: np.ndarray, split: Split, labels: str
     """A split as rows of the embeddings; who is in it must have a label, and one that train has too."""
     import numpy as np
 
-    from mvgrl.embeddings import align, splits_for
     from mvgrl.evaluation.checks import is_known
+    from mvgrl.tables.embeddings import align, splits_for
 
     parts = splits_for(table, split)
     learned = names[parts["train"]]

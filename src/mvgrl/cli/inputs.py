@@ -13,7 +13,7 @@ from mvgrl.errors import InputError, SettingsError, check_name
 if TYPE_CHECKING:
     from mvgrl.cli.console import Console
     from mvgrl.cli.options import Source
-    from mvgrl.graphs.datasets import Dataset
+    from mvgrl.datasets.registry import Dataset
     from mvgrl.graphs.named import NamedGraph
 
 
@@ -37,7 +37,7 @@ def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
 
 def open_dataset(name: str, data_root: Path | None, console: Console) -> Dataset:
     """A named dataset, downloaded where it has to be, with a bar."""
-    from mvgrl.graphs.datasets import load
+    from mvgrl.datasets.registry import load
 
     with _download_bar(console) as progress:
         return load(name, data_root, progress=progress)
@@ -59,14 +59,14 @@ def notes_of(named: NamedGraph) -> list[str]:
 
 def is_dataset(text: str) -> bool:
     """Whether this is the name of a dataset; a folder of the same name is reached as ./NAME."""
-    from mvgrl.graphs.datasets import NAMES
+    from mvgrl.datasets.registry import NAMES
 
     return text.lower().replace("_", "-") in NAMES
 
 
 def _check_path(text: str) -> None:
     """A bare word that is no file is more likely a misspelt dataset; a model is no graph."""
-    from mvgrl.graphs.datasets import NAMES
+    from mvgrl.datasets.registry import NAMES
 
     path = Path(text)
     if Path(path, "model.safetensors").exists():

@@ -50,7 +50,7 @@ def run(
         raise SettingsError("--id-column has no use without --labels; leave it out")
 
     from mvgrl.cli.tables import labels_of
-    from mvgrl.embeddings import read_embeddings
+    from mvgrl.tables.embeddings import read_embeddings
 
     table = read_embeddings(embeddings)
     names = None

@@ -20,9 +20,9 @@ from mvgrl.errors import CheckpointError, InputError, SettingsError
 if TYPE_CHECKING:
     from mvgrl.cli.console import Console
     from mvgrl.cli.options import Chosen, Source
-    from mvgrl.config import Settings
-    from mvgrl.embeddings import Embeddings
     from mvgrl.graphs.named import NamedGraph
+    from mvgrl.settings import Settings
+    from mvgrl.tables.embeddings import Embeddings
     from mvgrl.training import Epoch, Trained
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
     run |= {key: value for key, value in (("seed", seed), ("device", device)) if value is not None}
 
     from mvgrl.automatic import choose
-    from mvgrl.training import resolve_device
+    from mvgrl.runtime import resolve_device
 
     where = resolve_device(run["device"])
     _check_settings(values, given, chosen.config)
@@ -71,7 +71,7 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
 
 def _check_settings(values: dict[str, Any], flags: dict[str, Any], config: Path | None) -> None:
     """Refuse what no graph could make right before the graph is read; where flags are not to blame, name the file."""
-    from mvgrl.config import TASKS, Settings
+    from mvgrl.settings import TASKS, Settings
 
     def problem(values: dict[str, Any]) -> SettingsError | None:
         errors = []
@@ -150,7 +150,7 @@ def _log(epoch: Epoch) -> None:
 
 def vectors(named: NamedGraph, run: Trained, codes: tuple[np.ndarray, np.ndarray] | None = None) -> Embeddings:
     """The vectors that the model's task is about, under their own ids."""
-    from mvgrl.embeddings import Embeddings
+    from mvgrl.tables.embeddings import Embeddings
 
     nodes, graphs = run.represent() if codes is None else codes
     if run.model.settings.task == "graph":

@@ -12,8 +12,8 @@ from mvgrl.errors import SettingsError
 
 if TYPE_CHECKING:
     from mvgrl.cli.console import Console
-    from mvgrl.embeddings import Embeddings
-    from mvgrl.graphs.datasets import Dataset
+    from mvgrl.datasets.registry import Dataset
+    from mvgrl.tables.embeddings import Embeddings
 
 
 def labels_of(
@@ -25,8 +25,8 @@ def labels_of(
     console: Console,
 ) -> tuple[np.ndarray, Dataset | None]:
     """A label a row, and the dataset they are from where they are of one."""
-    from mvgrl.embeddings import Labels, labels_for, read_labels
-    from mvgrl.graphs.columns import Place
+    from mvgrl.tables.columns import Place
+    from mvgrl.tables.embeddings import Labels, labels_for, read_labels
 
     if not is_dataset(labels):
         return labels_for(embeddings, read_labels(labels, id_column=id_column, label_column=label_column)), None

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from mvgrl.config import Settings
 from mvgrl.graphs import Graph
-from mvgrl.training import feature_encoder, fit, make_batches, resolve_device
+from mvgrl.runtime import resolve_device
+from mvgrl.settings import Settings
+from mvgrl.training import feature_encoder, fit, make_batches
 from mvgrl.views import ViewCache
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.evaluation.checks import check_seed, checked_embeddings, checked_labels, classes_of, is_known
 from mvgrl.evaluation.svm_solver import Points, Solution, solve_path
-from mvgrl.training import resolve_device
+from mvgrl.runtime import resolve_device
 
 if TYPE_CHECKING:
     from sklearn.model_selection import StratifiedKFold

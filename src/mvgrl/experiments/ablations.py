@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mvgrl.config import Settings
 from mvgrl.errors import SettingsError, check_name
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import GRAPH_DATASETS
 from mvgrl.experiments.published_ablations import DATASETS, PUBLISHED
 from mvgrl.experiments.recipes import Recipe, load_recipe
 from mvgrl.experiments.runs import spread
+from mvgrl.settings import Settings
 from mvgrl.views import VIEWS, Distance, View, resolve_view
 from mvgrl.views.diffusion import Diffusion
 

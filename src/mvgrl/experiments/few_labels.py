@@ -9,13 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mvgrl.datasets.registry import Dataset
 from mvgrl.evaluation import linear_predictions, linear_probe, propagated, random_splits
 from mvgrl.evaluation.linear_probe import DECAYS
 from mvgrl.evaluation.svm import CS, first_best, held_out_predictions, shuffled_folds, with_ones
 from mvgrl.experiments.ablations import CONTROL
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Bench, Missing, Outcome, coarse_products
-from mvgrl.graphs.datasets import Dataset
+from mvgrl.experiments.runs import Missing, Outcome, RunContext
+from mvgrl.runtime import allow_tf32
 from mvgrl.training import fit
 
 FOLDS, INNER_FOLDS = 10, 5
@@ -23,7 +24,7 @@ FOLDS, INNER_FOLDS = 10, 5
 Vectors = Callable[[], tuple[Tensor, int]]  # and the epochs they took
 
 
-def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: Bench) -> None:
+def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: RunContext) -> None:
     """Vectors once a seed, and from them all rows that lack it; the first of these bears the time of the training."""
     control = _once(partial(_propagated, dataset, recipe, bench))  # the same for every seed
     for seed in sorted({seed for seeds in missing.values() for seed in seeds}):
@@ -113,15 +114,15 @@ def _scored(dataset: Dataset, recipe: Recipe, row: str, seed: int, vectors: Vect
     return {table: [score] for table in recipe.tables}, [epochs]
 
 
-def _trained(dataset: Dataset, recipe: Recipe, seed: int, bench: Bench) -> tuple[Tensor, int]:
-    with coarse_products():
+def _trained(dataset: Dataset, recipe: Recipe, seed: int, bench: RunContext) -> tuple[Tensor, int]:
+    with allow_tf32():
         run = fit(dataset.graph, recipe.settings, seed=seed, device=bench.device, cache=bench.cache)
     nodes, graphs = run.represent()
     codes = torch.from_numpy(graphs if recipe.settings.task == "graph" else nodes)
     return codes.to(bench.device), len(run.history.losses)
 
 
-def _propagated(dataset: Dataset, recipe: Recipe, bench: Bench) -> tuple[Tensor, int]:
+def _propagated(dataset: Dataset, recipe: Recipe, bench: RunContext) -> tuple[Tensor, int]:
     codes = propagated(dataset.graph, recipe.settings, device=str(bench.device), cache=bench.cache)
     return torch.from_numpy(codes).to(bench.device), 0
 

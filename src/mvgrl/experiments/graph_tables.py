@@ -9,18 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mvgrl.datasets.registry import Dataset
 from mvgrl.evaluation import cross_validate, propagated
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Bench, Missing, Outcome, coarse_products
+from mvgrl.experiments.runs import Missing, Outcome, RunContext
 from mvgrl.graphs import Graph
-from mvgrl.graphs.datasets import Dataset
 from mvgrl.model import MVGRL
+from mvgrl.runtime import allow_tf32
 from mvgrl.training import Batches, feature_encoder, make_batches, train
 
 Codes = Tensor | np.ndarray
 
 
-def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: Bench) -> None:
+def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: RunContext) -> None:
     """Vectors from each seed, and an SVM on folds shuffled by it; written at once, so that a kill loses one run."""
     work = _Work(dataset.graph, recipe, bench)  # the first run bears the views, which the others share
     for variant, seeds in missing.items():
@@ -38,7 +39,7 @@ def _scored(work: _Work, dataset: Dataset, recipe: Recipe, variant: str, seed: i
 class _Work:
     """What the runs of a recipe share: the batches of those that train, the vectors of those that do not."""
 
-    def __init__(self, graph: Graph, recipe: Recipe, bench: Bench) -> None:
+    def __init__(self, graph: Graph, recipe: Recipe, bench: RunContext) -> None:
         self.graph, self.settings, self.device, self.cache = graph, recipe.settings, bench.device, bench.cache
         self.batches: Batches | None = None
         self.propagated: np.ndarray | None = None
@@ -55,7 +56,7 @@ class _Work:
         if self.batches is None:
             self.batches = make_batches(self.graph, chosen, self.encoder, device=self.device, cache=self.cache)
         model = MVGRL(chosen, self.encoder.width, largest=self.batches.largest, seed=seed).to(self.device)
-        with coarse_products():
+        with allow_tf32():
             epochs = len(train(model, self.batches, seed=seed).losses)
         return _of_graphs(model, self.batches), epochs
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mvgrl.errors import InputError
-from mvgrl.files import cannot_write, locked
+from mvgrl.tables.atomic import cannot_write, locked
 
 logger = logging.getLogger(__name__)
 

@@ -10,14 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mvgrl.datasets.registry import Dataset
 from mvgrl.evaluation import clustering_scores, linear_predictions, logistic_probe, propagated
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Bench, Missing, Outcome, coarse_products
-from mvgrl.graphs.datasets import Dataset
-from mvgrl.many_seeds import fit_seeds, stackable
+from mvgrl.experiments.runs import Missing, Outcome, RunContext
+from mvgrl.runtime import allow_tf32
+from mvgrl.stacking import fit_seeds, stackable
 
 
-def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: Bench) -> None:
+def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: RunContext) -> None:
     """Train the missing seeds of every variant, score the recipe's tables from the same vectors, write their lines."""
     stack = _at_once(dataset, recipe, bench.device)
     for variant, seeds in missing.items():
@@ -27,13 +28,13 @@ def run(dataset: Dataset, recipe: Recipe, missing: Missing, bench: Bench) -> Non
             bench.attempt(recipe, variant, some, partial(_scored, dataset, recipe, variant, some, bench))
 
 
-def _scored(dataset: Dataset, recipe: Recipe, variant: str, seeds: Sequence[int], bench: Bench) -> Outcome:
+def _scored(dataset: Dataset, recipe: Recipe, variant: str, seeds: Sequence[int], bench: RunContext) -> Outcome:
     settings = recipe.settings
     if variant == "propagated":  # the same for every seed: only the probe and K-Means start anew
         codes = propagated(dataset.graph, settings, device=str(bench.device), cache=bench.cache)
         return _scores((codes for _ in seeds), dataset, recipe, seeds, bench.device), [0 for _ in seeds]
     chosen = replace(settings, epochs=0) if variant == "untrained" else settings
-    with coarse_products():
+    with allow_tf32():
         trained = fit_seeds(dataset.graph, chosen, seeds, device=bench.device, cache=bench.cache, at_once=len(seeds))
     scores = _scores((run.represent()[0] for run in trained), dataset, recipe, seeds, bench.device)
     return scores, [len(run.history.losses) for run in trained]

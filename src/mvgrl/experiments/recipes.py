@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import mvgrl
-from mvgrl.config import Settings
 from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.settings import Settings
 
 NAMED = ("paper", "released", "best")  # the text's choices; what the authors' code does; ours
 _TABLES = {"node": ("node-classification", "node-clustering"), "graph": ("graph-classification",)}

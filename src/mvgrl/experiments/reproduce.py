@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mvgrl.errors import SettingsError, check_name
-from mvgrl.experiments import ablations, slips
+from mvgrl.experiments import ablations, discrepancies
 from mvgrl.experiments.ablations import ABLATIONS, LABELS
-from mvgrl.experiments.at_once import work_off
 from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.parallel import work_off
 from mvgrl.experiments.published import DATASETS, PUBLISHED, RUNS
 from mvgrl.experiments.recipes import Recipe, load_recipe
 from mvgrl.experiments.runs import VARIANTS, Missing, Progress, known_already, missing_seeds, table
-from mvgrl.training import resolve_device
+from mvgrl.runtime import resolve_device
 
 Rows = list[dict[str, Any]]
 
@@ -136,8 +136,8 @@ def _rows(
     if experiment in ABLATIONS:
         return ablations.table(experiment, ledger, names, runs=runs, folder=recipes)
     most = RUNS[experiment] if runs is None else runs
-    if experiment == slips.TABLE:
-        return slips.table(ledger, names, runs=most)
+    if experiment == discrepancies.TABLE:
+        return discrepancies.table(ledger, names, runs=most)
     return table(experiment, ledger, [step.recipe for step in plan], runs=most)
 
 
@@ -195,7 +195,7 @@ def _tables_of(datasets: Sequence[str] | None) -> dict[str, list[str]]:
 
 
 def _folder(experiment: str, recipes: Path | None) -> Path | None:
-    return None if experiment == slips.TABLE else recipes  # it departs from the defaults, not from a recipe
+    return None if experiment == discrepancies.TABLE else recipes  # it departs from the defaults, not from a recipe
 
 
 def _check_counts(**counts: int | None) -> None:
@@ -214,10 +214,10 @@ def _plan(experiment: str, names: Sequence[str], setting: str, recipes: Path | N
             plan = [(next(iter(rows.values())), tuple(rows)) for rows in found]  # which are the same in all rows
         else:
             plan = [(recipe, (row,)) for rows in found for row, recipe in rows.items()]
-    elif experiment == slips.TABLE:
+    elif experiment == discrepancies.TABLE:
         if setting != "best" or recipes is not None:
             raise SettingsError(f"{experiment} departs from the default settings; leave setting and recipes away")
-        plan = [(recipe, (row,)) for name in names for row, recipe in slips.recipes(name).items()]
+        plan = [(recipe, (row,)) for name in names for row, recipe in discrepancies.recipes(name).items()]
     else:
         plan = [(load_recipe(name, setting, table=experiment, folder=recipes), VARIANTS) for name in names]
     return [Step(experiment, recipe, variants, runs or _usual_runs(experiment, recipe)) for recipe, variants in plan]

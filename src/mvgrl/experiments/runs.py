@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,26 +68,12 @@ def spread(scores: np.ndarray) -> float | None:
     return float(scores.std()) if len(scores) > 1 else None
 
 
-@contextmanager
-def coarse_products() -> Iterator[None]:
-    """Let a GPU multiply with ten bits after the point (TF32), which it does faster; elsewhere this does nothing.
-
-    It is for training alone: vectors are made and scored in full.
-    """
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = True
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
-
-
 class CrowdedError(Exception):
     """A run found no memory beside others, and may find it alone."""
 
 
 @dataclass(frozen=True)
-class Bench:
+class RunContext:
     """What all runs share: where their lines go, where they are computed, who is told of them, and the views."""
 
     ledger: Ledger

@@ -1,7 +1,6 @@
-"""G: graphs, checked; their initial features; the named datasets."""
+"""G: graphs, checked, and their initial features."""
 
-from mvgrl.graphs.datasets import Dataset, load
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.graphs.graph import Graph
 
-__all__ = ["Dataset", "FeatureEncoder", "Graph", "load"]
+__all__ = ["FeatureEncoder", "Graph"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ import scipy.sparse as sp
 from mvgrl.errors import InputError
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.tables.inputs import TABLES, checked_file
 
-TABLES = (".csv", ".tsv", ".parquet")
 FILES = (*TABLES, ".graphml", ".gml", ".npz")
 
 
@@ -58,31 +57,9 @@ def _refuse(because: str, **given: Any) -> None:
             raise InputError(f"{because}, so there is no use for {name} ({value}); leave it out")
 
 
-def checked_file(path: Path, endings: tuple[str, ...], also: str = "") -> str:
-    """The ending of a file that is there, has something in it and is of a known kind."""
-    known = f"{', '.join(endings)}{' ' + also if also else ''}"
-    ending = path.suffix.lower()
-    try:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder, not a file; give a file: {known}")
-        if not path.exists():
-            beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-            near = get_close_matches(path.name, beside, n=1)
-            raise InputError(f"there is no {path}; " + (f"did you mean {near[0]}?" if near else "check its name"))
-        if ending not in endings:
-            raise InputError(f"{path} is of no kind that can be read here; give one of {known}")
-        if not path.stat().st_size:
-            raise InputError(f"{path} is empty; write it again")
-        with path.open("rb") as file:
-            file.read(1)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    return ending
-
-
 def _read_tables(edges: Path, nodes: Path | None, id_column: str | None, label_column: str | None) -> NamedGraph:
-    from mvgrl.graphs.table_files import read_edges, read_nodes  # here: it needs pyarrow, and only its users pay
     from mvgrl.graphs.tables import from_tables
+    from mvgrl.tables.files import read_edges, read_nodes  # here: it needs pyarrow, and only its users pay
 
     table, place = read_edges(edges)
     if nodes is None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mvgrl.errors import InputError
-from mvgrl.graphs.columns import Place, check_names, find_ends, find_id, find_label, keys, labels, numbers, to_numpy
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.tables.columns import Place, check_names, find_ends, find_id, find_label, keys, labels, numbers, to_numpy
 
 
 def from_tables(

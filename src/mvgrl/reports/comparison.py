@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mvgrl.experiments import slips
+from mvgrl.experiments import discrepancies
 from mvgrl.experiments.ablations import Ablation
 from mvgrl.reports.document import NONE, Cell, Figure, Part, Section, Table
 from mvgrl.reports.figures import line_chart
@@ -145,14 +145,14 @@ def grid(
     return Table(caption, (title, *heads, "runs"), tuple(lines))
 
 
-def slips_table(rows: Sequence[Row], caption: str = "") -> Table:
+def discrepancies_table(rows: Sequence[Row], caption: str = "") -> Table:
     """The rows of what text and code do otherwise: the mean of each, and the difference in points that it makes."""
 
     def cell(row: Row) -> Cell:
-        changed = row["difference"] is not None and slips.ROWS[row["change"]]
+        changed = row["difference"] is not None and discrepancies.ROWS[row["change"]]
         return Cell(number(row["mean"], row["metric"], row["std"]), (signed(row["difference"]),) if changed else ())
 
-    return grid(rows, "change", "changed", caption, cell, order=tuple(slips.ROWS))
+    return grid(rows, "change", "changed", caption, cell, order=tuple(discrepancies.ROWS))
 
 
 def ours(row: Row) -> Cell:

@@ -13,7 +13,7 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
 
 from mvgrl.errors import InputError, SettingsError, check_name
-from mvgrl.files import check_writable, written_whole
+from mvgrl.tables.atomic import atomic_write, check_writable
 
 METHODS = ("tsne", "pca")
 PICTURES = (".png", ".svg", ".pdf")
@@ -126,7 +126,7 @@ def draw_map(
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "mvgrl", "pdf.fonttype": 42})
         figure = _figure(table, colours, [] if labels is None else legend, title, note)
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             figure.savefig(temporary, format=kind, metadata=undated)
 
 

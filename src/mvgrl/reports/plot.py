@@ -10,9 +10,9 @@ from typing import Any
 from mvgrl.errors import InputError, SettingsError, check_name
 from mvgrl.experiments.ablations import ABLATIONS
 from mvgrl.experiments.reproduce import experiments
-from mvgrl.files import check_writable, written_whole
 from mvgrl.reports.comparison import sweep_figures
 from mvgrl.reports.figures import picture
+from mvgrl.tables.atomic import atomic_write, check_writable
 
 
 def check_plot(path: str | os.PathLike[str], experiment: str) -> None:
@@ -41,7 +41,7 @@ def write_plot(path: str | os.PathLike[str], experiment: str, rows: Sequence[dic
     figures = sweep_figures(sweep, rows)
     if not figures:
         return False
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         text = picture(sweep.title, [figure.svg for figure in figures])
         temporary.write_text(text, encoding="utf-8", newline="\n")
     return True

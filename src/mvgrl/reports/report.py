@@ -9,9 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from mvgrl.config import Settings
 from mvgrl.errors import InputError
-from mvgrl.experiments import slips
+from mvgrl.experiments import discrepancies
 from mvgrl.experiments.ablations import ABLATIONS, usual_runs
 from mvgrl.experiments.ablations import recipes as ablation_recipes
 from mvgrl.experiments.ablations import table as ablation_table
@@ -19,11 +18,12 @@ from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.published import DATASETS, DEVIATIONS, RUNS
 from mvgrl.experiments.recipes import NAMED, Recipe, load_recipe
 from mvgrl.experiments.runs import VARIANTS, table
-from mvgrl.files import check_writable, written_whole
-from mvgrl.reports.comparison import METRICS, ablation_sections, none_yet, number, ours, slips_table
+from mvgrl.reports.comparison import METRICS, ablation_sections, discrepancies_table, none_yet, number, ours
 from mvgrl.reports.conclusions import conclusion_sections
 from mvgrl.reports.document import NONE, Cell, Document, Part, Section, Table, as_markdown
 from mvgrl.reports.web_page import as_html
+from mvgrl.settings import Settings
+from mvgrl.tables.atomic import atomic_write, check_writable
 
 KINDS = (".html", ".md")
 MAIN = {
@@ -99,7 +99,7 @@ def write_report(path: str | os.PathLike[str], ledger: str | os.PathLike[str]) -
     runs = Runs.read(ledger)
     document, shown = report(runs)
     text = as_html(document) if Path(path).suffix.lower() == ".html" else as_markdown(document)
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
     return {"runs": shown, "passed_over": runs.foreign + len(runs.runs) - shown}
 
@@ -112,7 +112,7 @@ def report(runs: Runs) -> tuple[Document, int]:
     sections = [
         _summary(runs, shown),
         *(_main(experiment, title, runs) for experiment, title in MAIN.items()),
-        _slips(slips.table(runs, runs=RUNS[slips.TABLE])),
+        _discrepancies(discrepancies.table(runs, runs=RUNS[discrepancies.TABLE])),
         *conclusion_sections({ablation.name: rows for ablation, rows in ablations}),
         *ablation_sections(ablations),
         *_failures(shown),
@@ -158,10 +158,10 @@ def _main(experiment: str, title: str, runs: Ledger) -> Section:
     return Section(title, (Table(caption, columns, tuple(lines), words=2),))
 
 
-def _slips(rows: list[dict[str, Any]]) -> Section:
+def _discrepancies(rows: list[dict[str, Any]]) -> Section:
     title = "What text and code do otherwise"
     caption = "Node accuracy of the default settings with one thing changed, and the difference in points it makes."
-    return Section(title, (slips_table(rows, caption) if rows else none_yet(slips.TABLE),))
+    return Section(title, (discrepancies_table(rows, caption) if rows else none_yet(discrepancies.TABLE),))
 
 
 def _failures(shown: Sequence[Run]) -> list[Section]:
@@ -269,9 +269,9 @@ def _known() -> Iterator[tuple[str, Recipe, tuple[str, ...], int]]:
         for dataset in DATASETS[experiment]:
             for setting in NAMED:
                 yield experiment, load_recipe(dataset, setting, table=experiment), VARIANTS, RUNS[experiment]
-    for dataset in DATASETS[slips.TABLE]:
-        for row, recipe in slips.recipes(dataset).items():
-            yield slips.TABLE, recipe, (row,), RUNS[slips.TABLE]
+    for dataset in DATASETS[discrepancies.TABLE]:
+        for row, recipe in discrepancies.recipes(dataset).items():
+            yield discrepancies.TABLE, recipe, (row,), RUNS[discrepancies.TABLE]
     for name, ablation in ABLATIONS.items():
         for dataset in ablation.datasets:
             for row, recipe in ablation_recipes(ablation, dataset).items():

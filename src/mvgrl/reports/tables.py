@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mvgrl.experiments import slips
+from mvgrl.experiments import discrepancies
 from mvgrl.experiments.ablations import ABLATIONS
 from mvgrl.experiments.ablations import table as ablation_table
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.published import DATASETS, RUNS
 from mvgrl.experiments.recipes import NAMED, load_recipe
 from mvgrl.experiments.runs import table
-from mvgrl.reports.comparison import METRICS, grid, none_yet, notes, number, signed, slips_table
+from mvgrl.reports.comparison import METRICS, discrepancies_table, grid, none_yet, notes, number, signed
 from mvgrl.reports.conclusions import conclusion_sections
 from mvgrl.reports.document import NONE, Cell, Part, Section, Table, parts_as_markdown
 
@@ -127,8 +127,8 @@ def filled(page: str, ledger: Ledger) -> str:
             raise ValueError(f"the page marks a table {experiment} {setting}, which there is not")
         if experiment in ABLATIONS:
             return [*ablation_parts(experiment, ablation_table(experiment, ledger))]
-        if experiment == slips.TABLE:
-            return [slips_table(slips.table(ledger, runs=RUNS[experiment]))]
+        if experiment == discrepancies.TABLE:
+            return [discrepancies_table(discrepancies.table(ledger, runs=RUNS[experiment]))]
         if setting == "all":
             return [side_by_side({name: rows(experiment, name, metric) for name in NAMED})]
         return [with_controls(rows(experiment, setting, metric))]

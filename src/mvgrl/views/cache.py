@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from mvgrl.files import locked
 from mvgrl.graphs import Graph
+from mvgrl.tables.atomic import locked
 from mvgrl.views.base import View
 
 logger = logging.getLogger(__name__)

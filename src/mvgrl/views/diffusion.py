@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
-from mvgrl.matrices import use_torch_threads
+from mvgrl.runtime import use_torch_threads
 from mvgrl.views.adjacency import normalised_adjacency, with_self_loops
 from mvgrl.views.base import SINGLE_PRECISION_FROM, View, check_dense_size
 from mvgrl.views.exact import exact_blocks

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from mvgrl.checkpoint import History
-from mvgrl.config import Settings
 from mvgrl.graphs import Graph
 from mvgrl.matrices import Matrix, OnePerSeed
-from mvgrl.memory import kept_between_steps
 from mvgrl.model import MVGRL
+from mvgrl.runtime import generator_for, kept_between_steps, resolve_device
 from mvgrl.sampling import Batch, NodeBatches
-from mvgrl.training import Trained, check_finite, feature_encoder, fit, generator_for, make_batches, resolve_device
+from mvgrl.settings import Settings
+from mvgrl.training import Trained, check_finite, feature_encoder, fit, make_batches
 from mvgrl.views import ViewCache
 
 Progress = Callable[[int, int, float], None]  # epochs so far, seeds still in training, their mean loss

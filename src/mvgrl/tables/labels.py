@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mvgrl.embeddings.keyed import Keyed, align, read_keyed
-from mvgrl.embeddings.vectors import Embeddings
 from mvgrl.errors import InputError
-from mvgrl.graphs.columns import find_label, labels, to_numpy, whole
-from mvgrl.graphs.read import TABLES, checked_file
+from mvgrl.tables.columns import find_label, labels, to_numpy, whole
+from mvgrl.tables.inputs import TABLES, checked_file
+from mvgrl.tables.keyed import Keyed, align, read_keyed
+from mvgrl.tables.vectors import Embeddings
 
 PARTS = ("train", "val", "test")
 SAME = {"valid": "val", "validation": "val"}

@@ -7,7 +7,7 @@ import pytest
 
 from mvgrl import Graph, Settings, fit
 from mvgrl.errors import MVGRLError
-from mvgrl.many_seeds import fit_seeds, stackable
+from mvgrl.stacking import fit_seeds, stackable
 
 SEEDS = (3, 4, 5, 9)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mvgrl.config import Settings
 from mvgrl.errors import SettingsError
-from mvgrl.experiments import slips
+from mvgrl.experiments import discrepancies
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.reproduce import reproduce
 from mvgrl.graphs import Graph
+from mvgrl.settings import Settings
 from mvgrl.views import Heat
 
 PATH = Graph.from_edges([0, 1], [1, 2])
@@ -21,22 +21,26 @@ PATH = Graph.from_edges([0, 1], [1, 2])
 def test_the_loops_are_there_twice() -> None:
     adjacency = PATH.adjacency.toarray() + 2 * np.eye(3)
     root = np.diag(adjacency.sum(1) ** -0.5)
-    np.testing.assert_allclose(slips.LoopedTwice()(PATH).toarray(), root @ adjacency @ root, rtol=1e-12)
+    np.testing.assert_allclose(discrepancies.LoopedTwice()(PATH).toarray(), root @ adjacency @ root, rtol=1e-12)
 
 
 def test_the_exponential_is_of_each_entry() -> None:
     looped = PATH.adjacency.toarray() + np.eye(3)
     walk = looped / looped.sum(0)
-    np.testing.assert_allclose(slips.HeatByEntry(t=2.0)(PATH), np.exp(2 * walk - 2), rtol=1e-12)
-    assert abs(slips.HeatByEntry()(PATH) - Heat()(PATH)).max() > 0.1
+    np.testing.assert_allclose(discrepancies.HeatByEntry(t=2.0)(PATH), np.exp(2 * walk - 2), rtol=1e-12)
+    assert abs(discrepancies.HeatByEntry()(PATH) - Heat()(PATH)).max() > 0.1
 
 
 def test_a_change_is_run_once_and_measured_against_the_defaults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = {"nothing": {}, "standard": dict(normalise="standard"), "loops": dict(views=(slips.LoopedTwice(), "ppr"))}
-    monkeypatch.setattr(slips, "ROWS", rows)
-    monkeypatch.setattr(slips, "DEFAULTS", Settings(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=2))
+    rows = {
+        "nothing": {},
+        "standard": dict(normalise="standard"),
+        "loops": dict(views=(discrepancies.LoopedTwice(), "ppr")),
+    }
+    monkeypatch.setattr(discrepancies, "ROWS", rows)
+    monkeypatch.setattr(discrepancies, "DEFAULTS", Settings(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=2))
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []
     options = dict(datasets=["cora-linqs"], runs=2, device="cpu", tell=told.append)
     table = reproduce("node-slips", ledger, **options)
@@ -51,10 +55,10 @@ def test_a_change_is_run_once_and_measured_against_the_defaults(
 
 def test_without_the_first_row_there_is_no_difference(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    change = next(name for name in slips.ROWS if slips.ROWS[name])
-    recipe = slips.recipes("cora")[change].id
+    change = next(name for name in discrepancies.ROWS if discrepancies.ROWS[name])
+    recipe = discrepancies.recipes("cora")[change].id
     ledger.add([Run("node-slips", "cora", "best", change, 0, {"accuracy": 80.0}, 9, 0.1, "cpu", recipe)])
-    (row,) = slips.table(ledger, ["cora"])
+    (row,) = discrepancies.table(ledger, ["cora"])
     assert (row["mean"], row["difference"]) == (80.0, None)
 
 

@@ -3,7 +3,7 @@
 Node sets: on all nodes outside the test nodes. Graph sets: by cross-validation inside a training part. Seeds and folds
 are others than the tables'. Each candidate is trained once a seed, and its vectors are finished in several ways.
 
-    python -m mvgrl.experiments.search citeseer candidates.toml found.jsonl
+    python -m tools.search citeseer candidates.toml found.jsonl
 
 A candidate is a part of the file, with the settings that differ from the defaults: ``[wide]``, then ``hidden = 1024``.
 """
@@ -26,18 +26,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mvgrl.config import CODES, JOINS, Settings
+from mvgrl.datasets import load
+from mvgrl.datasets.registry import Dataset
 from mvgrl.errors import InputError, MVGRLError, SettingsError
 from mvgrl.evaluation import cluster, cross_validate, linear_predictions
 from mvgrl.evaluation.linear_probe import DECAYS
 from mvgrl.evaluation.svm import shuffled_folds
 from mvgrl.experiments.published import GRAPH_DATASETS
-from mvgrl.experiments.runs import coarse_products
-from mvgrl.files import check_writable
-from mvgrl.graphs import load
-from mvgrl.graphs.datasets import Dataset
-from mvgrl.many_seeds import fit_seeds
-from mvgrl.training import Trained, resolve_device
+from mvgrl.runtime import allow_tf32, resolve_device
+from mvgrl.settings import CODES, JOINS, Settings
+from mvgrl.stacking import fit_seeds
+from mvgrl.tables.atomic import check_writable
+from mvgrl.training import Trained
 from mvgrl.views import ViewCache
 
 SEEDS = range(100, 108)  # that no table uses
@@ -59,7 +59,7 @@ def search(
     dataset, where, cache = load(name, data_root), resolve_device(device), ViewCache(memory=2**33)
     for label, settings in chosen.items():
         started = time.perf_counter()
-        with coarse_products():
+        with allow_tf32():
             runs = fit_seeds(dataset.graph, settings, seeds, device=where, cache=cache)
         line = {
             "dataset": name,

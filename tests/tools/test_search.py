@@ -10,21 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.search import DECAYS, main, ranking, search
 
 from mvgrl import fit
-from mvgrl.config import Settings
+from mvgrl.datasets import load
+from mvgrl.datasets.registry import Dataset
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation import cross_validate, linear_probe
 from mvgrl.evaluation.svm import shuffled_folds
-from mvgrl.experiments import search as module
 from mvgrl.experiments.published import GRAPH_DATASETS, NODE_DATASETS
 from mvgrl.experiments.recipes import load_recipe
-from mvgrl.experiments.search import DECAYS, main, ranking, search
-from mvgrl.graphs import load
-from mvgrl.graphs.datasets import Dataset
+from mvgrl.settings import Settings
+from tools import search as module
 
 ROOT = Path(__file__).resolve().parents[2]
-CANDIDATES = ROOT / "recipes" / "candidates"
+CANDIDATES = ROOT / "results" / "search" / "candidates"
 TINY = dict(views=["adjacency", "ppr:top_k=8"], hidden=32, epochs=20)
 
 

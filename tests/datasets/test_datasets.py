@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mvgrl.datasets import load
+from mvgrl.datasets.download import BASES
+from mvgrl.datasets.registry import KNOWN, NAMES, Found, find
 from mvgrl.errors import InputError
-from mvgrl.graphs import Graph, load, planetoid
-from mvgrl.graphs.datasets import KNOWN, NAMES, Found, find
-from mvgrl.graphs.download import BASES
+from mvgrl.graphs import Graph, planetoid
 
 
 @pytest.fixture(autouse=True)

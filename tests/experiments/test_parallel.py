@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from mvgrl.config import Settings
 from mvgrl.errors import MachineError, SettingsError
-from mvgrl.experiments.at_once import pieces, usual_jobs, work_off
 from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.parallel import pieces, usual_jobs, work_off
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.reproduce import reproduce
-from mvgrl.experiments.runs import coarse_products
+from mvgrl.runtime import allow_tf32
+from mvgrl.settings import Settings
 
 needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 CPU = torch.device("cpu")
@@ -163,7 +163,7 @@ def test_whatever_ends_the_parent_ends_long_runs_too(
 
 def test_training_is_coarse_and_nothing_after_it_is() -> None:
     assert not torch.backends.cuda.matmul.allow_tf32
-    with coarse_products():
+    with allow_tf32():
         assert torch.backends.cuda.matmul.allow_tf32
     assert not torch.backends.cuda.matmul.allow_tf32
 

@@ -18,18 +18,18 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from mvgrl.automatic import machine_memory
+from mvgrl.datasets import load
+from mvgrl.datasets.registry import Dataset
 from mvgrl.errors import MachineError
 from mvgrl.experiments import few_labels, graph_tables, node_tables
 from mvgrl.experiments.ablations import LABELS
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import Bench, CrowdedError, Missing, Progress
-from mvgrl.graphs import load
-from mvgrl.graphs.datasets import Dataset
+from mvgrl.experiments.runs import CrowdedError, Missing, Progress, RunContext
+from mvgrl.runtime import machine_memory
 from mvgrl.views import ViewCache
 
-Runner = Callable[[Dataset, Recipe, Missing, Bench], None]
+Runner = Callable[[Dataset, Recipe, Missing, RunContext], None]
 
 _MEMORY = 4 * 2**30  # bytes that a process on a CPU may come to need; REDDIT-BINARY's does
 _ON_A_GPU = 6  # processes at most: each has a start, and memory, of its own
@@ -46,7 +46,7 @@ class Piece:
 def pieces(recipe: Recipe, missing: Missing, device: torch.device) -> list[Piece]:
     """A recipe's runs as the smallest pieces that are worth it: stacked seeds stay together, others part.
 
-    >>> from mvgrl.config import Settings
+    >>> from mvgrl.settings import Settings
     >>> recipe, missing = Recipe("mutag", "best", Settings(task="graph")), {"trained": [0, 1], "untrained": [1]}
     >>> [piece.missing for piece in pieces(recipe, missing, torch.device("cpu"))]
     [{'trained': [0]}, {'trained': [1], 'untrained': [1]}]
@@ -83,7 +83,7 @@ class Worker:
     ) -> None:
         self.data_root, self.folder = data_root, folder
         self.dataset: Dataset | None = None
-        self.bench = Bench(ledger, device, tell, ViewCache(folder, memory=2**33), crowded)
+        self.bench = RunContext(ledger, device, tell, ViewCache(folder, memory=2**33), crowded)
 
     def do(self, piece: Piece) -> None:
         """All of its runs, each a line of the ledger as soon as it is done."""

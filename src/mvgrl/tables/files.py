@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from mvgrl.errors import InputError
-from mvgrl.graphs.columns import ENDS, NODE_IDS, Place, check_names, is_index
+from mvgrl.tables.columns import ENDS, NODE_IDS, Place, check_names, is_index
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 EDGE_KEYS = {"graph", *(name for pair in ENDS for name in pair)}

@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
+from mvgrl.datasets.registry import KNOWN, PLANETOID, TU, canonical
 from mvgrl.errors import InputError, MachineError
-from mvgrl.files import cannot_write
-from mvgrl.graphs.datasets import KNOWN, PLANETOID, TU, canonical
 from mvgrl.graphs.tu import read_tu
+from mvgrl.tables.atomic import cannot_write
 
 logger = logging.getLogger(__name__)
 

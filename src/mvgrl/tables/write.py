@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from mvgrl.embeddings.vectors import ENDINGS, Embeddings, ids_beside
 from mvgrl.errors import InputError
-from mvgrl.files import check_writable, written_whole
-from mvgrl.graphs.columns import Place, keys
-from mvgrl.graphs.table_files import SEPARATORS
+from mvgrl.tables.atomic import atomic_write, check_writable
+from mvgrl.tables.columns import Place, keys
+from mvgrl.tables.files import SEPARATORS
+from mvgrl.tables.vectors import ENDINGS, Embeddings, ids_beside
 
 BATCH = 2**22  # numbers that are made ready at a time: 16 megabytes
 
@@ -60,18 +60,18 @@ def write_embeddings(path: str | os.PathLike[str], embeddings: Embeddings) -> No
     named = _names(embeddings)
     ending = path.suffix.lower()
     if ending != ".npy":
-        with written_whole(path) as temporary, temporary.open("wb") as file:
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
             if ending == ".parquet":
                 _write_parquet(file, named, embeddings)
             else:
                 _write_text(file, SEPARATORS[ending], named, embeddings)
         return
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         with temporary.open("wb") as file:
             _write_numpy(file, embeddings)
             file.flush()
             os.fsync(file.fileno())  # a full disk must be known of before the ids are renamed
-        with written_whole(ids_beside(path)) as beside, beside.open("wb") as file:
+        with atomic_write(ids_beside(path)) as beside, beside.open("wb") as file:
             _write_text(file, ",", dict(reversed(named.items())))
 
 

@@ -20,7 +20,7 @@ from mvgrl.graphs.planetoid import read_planetoid
 from mvgrl.graphs.tu import read_tu
 
 if TYPE_CHECKING:
-    from mvgrl.graphs.download import Progress
+    from mvgrl.datasets.download import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ NAMES = ("cora-linqs", *PLANETOID, *TU)
 
 
 @dataclass(frozen=True)
-class Known:
+class DatasetInfo:
     """What is known of a benchmark before it is read."""
 
     title: str
@@ -62,24 +62,24 @@ class Known:
         return f"{self.nodes:,} nodes, {self.edges:,} edges"
 
 
-def _citations(name: str, what: str, nodes: int, edges: int, classes: int) -> Known:
+def _citations(name: str, what: str, nodes: int, edges: int, classes: int) -> DatasetInfo:
     origin = "Yang, Cohen, Salakhutdinov, ICML 2016, https://github.com/kimiyoung/planetoid"
     licence = "repository MIT; none stated for the data"
     folder = f"planetoid/{PLANETOID[name]}/raw"
-    return Known(f"{what}, with the public split", "node", 1, nodes, edges, classes, origin, folder, licence)
+    return DatasetInfo(f"{what}, with the public split", "node", 1, nodes, edges, classes, origin, folder, licence)
 
 
-def _graphs(name: str, what: str, graphs: int, nodes: int, edges: int, classes: int, by: str) -> Known:
+def _graphs(name: str, what: str, graphs: int, nodes: int, edges: int, classes: int, by: str) -> DatasetInfo:
     origin = f"{by}; TUDataset (Morris et al., 2020), https://chrsmrrs.github.io/datasets"
     licence = "none stated; the collection asks to be cited"
     carried = ("grakel", "tests/data/MUTAG") if name == "mutag" else None
     folder = f"tu/{TU[name]}/raw"
-    return Known(what, "graph", graphs, nodes, edges, classes, origin, folder, licence, carried)
+    return DatasetInfo(what, "graph", graphs, nodes, edges, classes, origin, folder, licence, carried)
 
 
 _KERNELS = "Yanardag, Vishwanathan, KDD 2015"
 KNOWN = {
-    "cora-linqs": Known(
+    "cora-linqs": DatasetInfo(
         "Cora's papers in their original order and split",
         "node",
         1,
@@ -177,7 +177,7 @@ def load(
         found = _place(key, data_root)
         if not download:
             raise InputError(_not_here(key, _root(data_root)))
-        from mvgrl.graphs.download import download as fetch  # here: few need it, and it imports this module
+        from mvgrl.datasets.download import download as fetch  # here: few need it, and it imports this module
 
         fetch(key, found.folder, progress=progress)
     return _read(key, found)

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mvgrl.embeddings.vectors import Embeddings
 from mvgrl.errors import InputError
-from mvgrl.graphs.columns import NODE_IDS, Place, check_names, find_id, is_index, keys, to_numpy
-from mvgrl.graphs.table_files import read_rows
+from mvgrl.tables.columns import NODE_IDS, Place, check_names, find_id, is_index, keys, to_numpy
+from mvgrl.tables.files import read_rows
+from mvgrl.tables.vectors import Embeddings
 
 _UNNAMED = Place("the table")
 

@@ -8,12 +8,12 @@ import os
 import pytest
 
 from mvgrl.errors import InputError, MachineError
-from mvgrl.files import cannot_write, check_writable, written_whole
+from mvgrl.tables.atomic import atomic_write, cannot_write, check_writable
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
     path = tmp_path / "deep" / "er" / "a.tar.gz"
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         assert temporary.parent == path.parent
         assert temporary.suffix == ".gz"
         temporary.write_text("half")
@@ -29,7 +29,7 @@ def test_whatever_goes_wrong_the_old_file_stays(tmp_path, error):
     path.write_text("old")
 
     def fail():
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text("half")
             raise error
 
@@ -42,7 +42,7 @@ def test_whatever_goes_wrong_the_old_file_stays(tmp_path, error):
 def test_an_old_file_is_replaced_not_added_to(tmp_path):
     path = tmp_path / "a.txt"
     for text in ("a long text", "short"):
-        with written_whole(str(path)) as temporary:
+        with atomic_write(str(path)) as temporary:
             temporary.write_text(text)
         assert path.read_text() == text
 
@@ -50,7 +50,7 @@ def test_an_old_file_is_replaced_not_added_to(tmp_path):
 def test_very_long_names(tmp_path):
     path = tmp_path / ("n" * 250 + ".txt")
     check_writable(path)
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("x")
     assert path.read_text() == "x"
 
@@ -65,7 +65,7 @@ def refusals(path):
     """What both the check and the attempt say of a place that cannot be written."""
     with pytest.raises(InputError) as before:
         check_writable(path)
-    with pytest.raises(InputError) as after, written_whole(path) as temporary:
+    with pytest.raises(InputError) as after, atomic_write(path) as temporary:
         temporary.write_text("x")
     for caught in (before, after):
         assert str(caught.value).startswith(f"{path} cannot be written: ")
@@ -95,7 +95,7 @@ def test_a_folder_that_is_closed(tmp_path):
 
 def test_a_folder_in_the_file_s_place(tmp_path):
     (tmp_path / "a.txt").mkdir()
-    with pytest.raises(InputError, match=r"a\.txt cannot be written"), written_whole(tmp_path / "a.txt") as temporary:
+    with pytest.raises(InputError, match=r"a\.txt cannot be written"), atomic_write(tmp_path / "a.txt") as temporary:
         temporary.write_text("x")
     assert list(tmp_path.iterdir()) == [tmp_path / "a.txt"]
 
@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, files_up_to)
     path = tmp_path / "a.txt"
     path.write_text("old")
     with pytest.raises(MachineError, match=r"a\.txt cannot be written: .*; make room"), files_up_to(100):  # noqa: SIM117
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text("new" * 100)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from mvgrl.config import Settings
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.published import DATASETS
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.runs import spread
 from mvgrl.graphs import Graph
+from mvgrl.settings import Settings
 from mvgrl.views import View
 from mvgrl.views.adjacency import normalised, with_self_loops
 from mvgrl.views.base import check_dense_size

@@ -16,12 +16,12 @@ _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, er
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary name to write to, with the ending of the real one; it becomes the real one if nothing is raised.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with written_whole(f"{folder}/a.txt") as temporary:
+    ...     with atomic_write(f"{folder}/a.txt") as temporary:
     ...         _ = temporary.write_text("whole")
     ...     Path(folder, "a.txt").read_text()
     'whole'
@@ -42,7 +42,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def folder_written_whole(folder: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary folder to fill; it takes the real one's place if nothing is raised."""
     folder = Path(folder)
     try:

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from mvgrl.config import Settings
 from mvgrl.errors import SettingsError
+from mvgrl.settings import Settings
 from mvgrl.views import PPR
 
 

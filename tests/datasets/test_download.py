@@ -14,11 +14,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from mvgrl.datasets import download as module
+from mvgrl.datasets import load
+from mvgrl.datasets.download import BASES, DIGESTS, download, files
+from mvgrl.datasets.registry import KNOWN, NAMES
 from mvgrl.errors import InputError, MachineError
-from mvgrl.graphs import download as module
-from mvgrl.graphs import load
-from mvgrl.graphs.datasets import KNOWN, NAMES
-from mvgrl.graphs.download import BASES, DIGESTS, download, files
 
 TINY = {
     "REDDIT-BINARY_A.txt": b"1, 2\n2, 1\n4, 5\n5, 4\n",

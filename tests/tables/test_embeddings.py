@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mvgrl.embeddings import (
+from mvgrl.errors import InputError, MachineError
+from mvgrl.tables import write
+from mvgrl.tables.embeddings import (
     Embeddings,
     Keyed,
     Labels,
@@ -22,10 +24,8 @@ from mvgrl.embeddings import (
     read_labels,
     read_split,
     splits_for,
-    write,
     write_embeddings,
 )
-from mvgrl.errors import InputError, MachineError
 
 ENDINGS = ["parquet", "csv", "tsv", "npy", "CSV"]
 ODD_IDS = np.array(["a,b", 'say "hi"', "Übung→é", "007", "7", " padded ", "tab\there", "two\nlines", "NA", "'"])

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mvgrl.embeddings.keyed import Keyed, read_keyed
-from mvgrl.embeddings.vectors import ENDINGS, Embeddings, ids_beside
 from mvgrl.errors import InputError
-from mvgrl.graphs.columns import Place, has_lists, numbers
-from mvgrl.graphs.read import checked_file
+from mvgrl.tables.columns import Place, has_lists, numbers
+from mvgrl.tables.inputs import checked_file
+from mvgrl.tables.keyed import Keyed, read_keyed
+from mvgrl.tables.vectors import ENDINGS, Embeddings, ids_beside
 
 ASIDE = ("label", "class", "split")  # what is known of a row besides its vector
 
