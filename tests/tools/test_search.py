@@ -109,7 +109,7 @@ def test_our_candidates_are_settings_each_of_its_own(path: Path) -> None:
 
 @pytest.mark.parametrize("dataset", ["mutag", "ptc-mr", "imdb-binary", "imdb-multi"])
 def test_our_recipes_of_small_graphs_are_the_first_that_were_trained(dataset: str) -> None:
-    found = (json.loads(line) for line in (ROOT / "results" / "graph-search.jsonl").read_text().splitlines())
+    found = (json.loads(line) for line in (ROOT / "results" / "search" / "graph-search.jsonl").read_text().splitlines())
     lines = {
         line["candidate"]: line
         for line in found
