@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
-    """The graph that the shell was told of."""
+    """Read the graph given on the command line."""
     from mvgrl.graphs.read import read
 
     with console.busy(f"reading {graph}"):
@@ -31,12 +31,12 @@ def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
         ("label-column", source.label_column),
     ):
         if value is not None:
-            raise SettingsError(f"{graph} is a named dataset and brings its own nodes; leave out --{flag} ({value})")
+            raise SettingsError(f"{graph} is a named dataset with its own nodes; omit --{flag} ({value})")
     return open_dataset(graph, source.data_root, console).named()
 
 
 def open_dataset(name: str, data_root: Path | None, console: Console) -> Dataset:
-    """A named dataset, downloaded where it has to be, with a bar."""
+    """Load a named dataset, downloading it with a progress bar if needed."""
     from mvgrl.datasets.registry import load
 
     with _download_bar(console) as progress:
@@ -44,28 +44,28 @@ def open_dataset(name: str, data_root: Path | None, console: Console) -> Dataset
 
 
 def notes_of(named: NamedGraph) -> list[str]:
-    """What was done to a graph when it was read, and what its owner may not know of it."""
+    """What was changed when a graph was read, and what its owner may not expect."""
     import numpy as np
 
     notes = list(named.graph.notes)
     if named.node_ids.dtype.kind == "U":
         padded = np.flatnonzero(np.char.strip(named.node_ids) != named.node_ids)
         if len(padded):
-            notes.append(f"ids are taken as they are written, with their spaces: {str(named.node_ids[padded[0]])!r}")
+            notes.append(f"ids are used as written, including spaces: {str(named.node_ids[padded[0]])!r}")
     if not named.graph.edges:
-        notes.append("no edge joins two nodes, so that all a vector shows is its own features")
+        notes.append("the graph has no edges, so the vectors depend on the features only")
     return notes
 
 
 def is_dataset(text: str) -> bool:
-    """Whether this is the name of a dataset; a folder of the same name is reached as ./NAME."""
+    """Whether this is the name of a dataset; a folder of the same name can be given as ./NAME."""
     from mvgrl.datasets.registry import NAMES
 
     return text.lower().replace("_", "-") in NAMES
 
 
 def _check_path(text: str) -> None:
-    """A bare word that is no file is more likely a misspelt dataset; a model is no graph."""
+    """Reject a misspelt dataset name and a model in place of a graph."""
     from mvgrl.datasets.registry import NAMES
 
     path = Path(text)
@@ -75,7 +75,7 @@ def _check_path(text: str) -> None:
         try:
             check_name("dataset", text, NAMES, InputError)
         except InputError as error:
-            raise InputError(f"there is no file or folder {text}, and as a name: {error}") from None
+            raise InputError(f"there is no file or folder {text}, and it is not a dataset: {error}") from None
 
 
 @contextmanager

@@ -9,9 +9,9 @@ import torch
 from torch.nn.functional import normalize
 
 from mvgrl.graphs import Graph
-from mvgrl.runtime import resolve_device
-from mvgrl.settings import Settings
-from mvgrl.training import feature_encoder, fit, make_batches
+from mvgrl.inputs import prepare
+from mvgrl.settings import Output, Settings
+from mvgrl.training import fit
 from mvgrl.views import ViewCache
 
 
@@ -21,18 +21,24 @@ def untrained(graph: Graph, settings: Settings, *, seed: int = 0, device: str = 
     return graphs if settings.task == "graph" else nodes
 
 
-def propagated(graph: Graph, settings: Settings, *, device: str = "auto", cache: ViewCache | None = None) -> np.ndarray:
+def propagated(
+    graph: Graph,
+    settings: Settings,
+    *,
+    output: Output | None = None,
+    device: str = "auto",
+    cache: ViewCache | None = None,
+) -> np.ndarray:
     """V·X, summed over the views, with nothing learned; for a graph task also summed over each graph's nodes.
 
     Where the settings ask for vectors of unit length, these are too.
     """
     codes = []
-    encoder, where = feature_encoder(graph, settings), resolve_device(device)
-    batches = make_batches(graph, settings, encoder, device=where, cache=cache)
+    inputs = prepare(graph, settings, device=device, cache=cache)
     with torch.inference_mode():
-        for batch in batches.whole():
+        for batch in inputs.whole():
             features = batch.features.dense()
             summed = torch.stack([view.multiply(features) for view in batch.views]).sum(0)
             codes.append(batch.pool(summed) if settings.task == "graph" else summed)
     found = torch.cat(codes)
-    return (normalize(found) if settings.unit_length else found).cpu().numpy()
+    return (normalize(found) if output is not None and output.unit_length else found).cpu().numpy()

@@ -1,15 +1,14 @@
-"""τ: a view is a matrix that says whom each node listens to. Adjacency, ppr, heat, distance."""
+"""τ: a view is a matrix of the weights with which each node listens to others. Adjacency, ppr, heat, distance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from mvgrl.errors import SettingsError, check_name
+from mvgrl.components import resolve
 from mvgrl.graphs import Graph
 from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
 from mvgrl.views.adjacency import Adjacency
@@ -48,44 +47,7 @@ def resolve_view(choice: str | View | Mapping[str, Any]) -> View:
     >>> resolve_view({"name": "ppr", "alpha": 0.1})
     PPR(alpha=0.1, method='auto', top_k=None, threshold=None, epsilon=0.0001, scale='none')
     """
-    if isinstance(choice, View):
-        return choice
-    if isinstance(choice, str):
-        choice = _parsed(choice)
-    if not isinstance(choice, Mapping):
-        raise SettingsError(
-            f"a view is a name, a View or a mapping such as {{'name': 'ppr', 'alpha': 0.1}}, "
-            f"not {choice!r} ({type(choice).__name__})"
-        )
-    settings = dict(choice)
-    if "name" not in settings:
-        raise SettingsError(f"the view {settings!r} has no 'name'; give one of {', '.join(VIEWS)}")
-    name = settings.pop("name")
-    check_name("view", name, VIEWS)
-    kind = VIEWS[name]
-    for key in settings:
-        check_name(f"parameter of view {name!r}:", key, [field.name for field in fields(kind)])
-    return kind(**settings)
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    """``name:parameter=value:…``, each value a number where it reads as one."""
-    name, *parameters = text.split(":")
-    found: dict[str, Any] = {"name": name}
-    for parameter in parameters:
-        key, equals, value = parameter.partition("=")
-        if not equals:
-            raise SettingsError(
-                f"the view {text!r} has {parameter!r} where parameter=value belongs, as in {name}:top_k=32"
-            )
-        try:
-            found[key] = int(value)
-        except ValueError:
-            try:
-                found[key] = float(value)
-            except ValueError:
-                found[key] = value
-    return found
+    return resolve("view", View, VIEWS, choice)
 
 
 def view_matrix(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from mvgrl.components import Component
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
 
@@ -19,7 +20,7 @@ SINGLE_PRECISION_FROM = 8_192  # a dense view of more nodes than this is stored 
 
 
 @dataclass(frozen=True)
-class View:
+class View(Component):
     """A matrix for a graph: row i holds the weights of the nodes that node i listens to.
 
     Views are compared and hashed by their parameters. Calling one computes the matrix: a dense array where every
@@ -33,8 +34,6 @@ class View:
            [0.5, 0.5]])
     """
 
-    name: ClassVar[str]
-
     def __call__(self, graph: Graph) -> sp.csr_array | np.ndarray:
         """The view of a graph, n×n."""
         raise NotImplementedError
@@ -43,15 +42,6 @@ class View:
     def symmetric(self) -> bool:
         """Whether the matrix equals its transpose exactly."""
         raise NotImplementedError
-
-    def to_dict(self) -> dict[str, Any]:
-        """The name and the parameters as plain values; ``resolve_view`` reads them back.
-
-        >>> from mvgrl.views import PPR
-        >>> PPR(alpha=0.1).to_dict()["alpha"]
-        0.1
-        """
-        return {"name": self.name, **asdict(self)}
 
     def _check_number(self, field: str, low: float, high: float, allowed: str) -> None:
         """Store a float strictly between two bounds, or say what is allowed."""

@@ -42,6 +42,12 @@ class Diffusion(View):
     """A function of M = D̂^-1/2 Â D̂^-1/2 that spreads each node's weight over its surroundings."""
 
     @property
+    def open(self) -> bool:
+        """Whether it is left open how many entries are kept: neither a method nor a limit is given."""
+        fields: Any = self
+        return (fields.method, fields.top_k, fields.threshold) == ("auto", None, None)
+
+    @property
     def symmetric(self) -> bool:
         """Whether the matrix equals its transpose exactly."""
         return False
