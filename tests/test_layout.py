@@ -94,8 +94,6 @@ def imports(path: Path) -> Iterator[str]:
                 yield inner if inner in MODULES else node.module
 
 
-
-
 def test_imports_point_upwards_only() -> None:
     def part(module: str) -> str:
         return module.split(".")[1] if "." in module else ""

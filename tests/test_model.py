@@ -167,7 +167,7 @@ def test_views_drawn_for_each_graph_are_that_graphs() -> None:
     assert len(used) > 1
 
 
-@given(seed=st.integers(0, 10**6), readout=st.sampled_from(READOUTS), dense=st.booleans())
+@given(seed=st.integers(0, 10**6), readout=st.sampled_from(list(READOUTS)), dense=st.booleans())
 @hypothesis_settings(max_examples=40)
 def test_relabelling_permutes_node_codes_and_leaves_graph_codes(seed: int, readout: str, dense: bool) -> None:
     graph = random_graph(13, seed)

@@ -11,12 +11,12 @@ from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 from mvgrl.definitions import spec_of
-from mvgrl.settings import OutputFields, TaskField, TrainingFields
+from mvgrl.settings import AUTO, OutputFields, TaskField, TrainingFields
 
 GENERAL = Group("General", sort_key=9)
 GRAPH = Group("The graph", sort_key=1)
 SETTINGS = Group("Settings", help="What is not given is chosen for the graph.", sort_key=2)
-VECTORS = Group("Vectors", help="How they are made of what was learned.", sort_key=3)
+VECTORS = Group("Vectors", help="How vectors are made from a trained model.", sort_key=3)
 
 Output = Annotated[Path, Parameter(name=("--output", "-o"))]
 
@@ -85,9 +85,24 @@ def _setting_flags(name: str, *groups: tuple[type, Group], **others: Any) -> typ
             spec = spec_of(f)
             more = dict(converter=whole) if spec.kind is int else {}
             made.append(
-                (f.name, Annotated[spec.kind | None, flag(spec.help, group=group, **more)], field(default=None))
+                (
+                    f.name,
+                    Annotated[spec.kind | None, flag(_with_default(spec.help, f.default), group=group, **more)],
+                    field(default=None),
+                )
             )
-    return Parameter(name="*")(make_dataclass(name, made, frozen=True))
+    return Parameter(name="*")(make_dataclass(name, made, frozen=True, namespace={"__module__": __name__}))
+
+
+def _with_default(help: str, default: Any) -> str:
+    """The help text with the default, where one value suits every graph and task.
+
+    >>> _with_default("Dimensions of a code.", 512), _with_default("Layers.", None)
+    ('Dimensions of a code (default 512).', 'Layers.')
+    """
+    if default in (None, False, AUTO):
+        return help
+    return f"{help.removesuffix('.')} (default {','.join(default) if isinstance(default, tuple) else default})."
 
 
 if TYPE_CHECKING:
