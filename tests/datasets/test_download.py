@@ -280,6 +280,14 @@ def test_a_folder_with_files_is_kept_if_complete_and_never_overwritten(answers, 
     assert (folder / "REDDIT-BINARY_A.txt").read_text() == "mine"
 
 
-def test_a_place_that_cannot_be_written_to(answers, tmp_path):
-    (tmp_path / "file").write_text("")
+def test_a_path_that_cannot_be_written(answers, tmp_path):
+    (tmp_path / "file").write_text("mine")
     refused("mutag", tmp_path / "file" / "raw", "cannot be written", "choose another", error=InputError)
+    refused("mutag", tmp_path / "file", "is a file", "choose another folder", error=InputError)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_full_disk_is_reported(answers, tmp_path, files_up_to):
+    answers["/REDDIT-BINARY.zip"] = tiny_zip(padding=bytes(np.random.default_rng(0).bytes(200_000)))
+    with files_up_to(100_000):
+        refused("reddit-binary", tmp_path / "raw", "raw cannot be written: File too large")

@@ -41,6 +41,8 @@ def download(info: DatasetInfo, folder: str | os.PathLike[str], *, progress: Pro
     After ``download(DATASETS["cora"], "data/planetoid/Cora/raw")``, ``load("cora", "data")`` reads the files.
     """
     folder = Path(folder)
+    if folder.is_file():
+        raise InputError(f"{folder} is a file, but must be a folder; remove it or choose another folder")
     if has_files(folder):
         try:
             return _check(info, folder)
