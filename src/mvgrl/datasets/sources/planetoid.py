@@ -10,12 +10,15 @@ from mvgrl.graphs.planetoid import read_planetoid
 
 
 def _entry(
-    folder_name: str, title: str, nodes: int, edges: int, classes: tuple[str, ...], digests: dict[str, str]
+    folder_name: str, title: str, counts: tuple[int, int, int], names: tuple[str, ...] | None, digests: dict[str, str]
 ) -> DatasetInfo:
+    """The entry of a dataset, with its nodes, edges and classes; classes without names are numbered."""
+
     def read(folder: Path) -> Contents:
         graph, target, splits = read_planetoid(folder, folder_name)
-        return Contents(graph, target, classes, splits)
+        return Contents(graph, target, names or tuple(map(str, range(target.max() + 1))), splits)
 
+    nodes, edges, classes = counts
     name = folder_name.lower()
     return DatasetInfo(
         name=name,
@@ -24,7 +27,7 @@ def _entry(
         graphs=1,
         nodes=nodes,
         edges=edges,
-        classes=len(classes),
+        classes=classes,
         citation="Yang, Cohen, Salakhutdinov, ICML 2016, https://github.com/kimiyoung/planetoid",
         licence="repository MIT; none stated for the data",
         folder=f"planetoid/{folder_name}/raw",
@@ -38,8 +41,7 @@ ENTRIES = (
     _entry(
         "Cora",
         "papers on machine learning",
-        2708,
-        5278,
+        (2708, 5278, 7),
         CORA_CLASSES,
         {
             "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
@@ -55,9 +57,8 @@ ENTRIES = (
     _entry(
         "CiteSeer",
         "papers on computer science",
-        3327,
-        4552,
-        tuple("012345"),
+        (3327, 4552, 6),
+        None,
         {
             "x": "d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6",
             "y": "8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924",
@@ -72,9 +73,8 @@ ENTRIES = (
     _entry(
         "PubMed",
         "papers on diabetes",
-        19717,
-        44324,
-        tuple("012"),
+        (19717, 44324, 3),
+        None,
         {
             "x": "fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33",
             "y": "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3",
