@@ -26,8 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mvgrl.datasets import load
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset, load
 from mvgrl.errors import InputError, MVGRLError, SettingsError
 from mvgrl.evaluation import cluster, cross_validate, linear_predictions
 from mvgrl.evaluation.linear_probe import DECAYS

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from mvgrl import fit
-from mvgrl.datasets import load
-from mvgrl.datasets.registry import _CORA_CLASSES, KNOWN
+from mvgrl.datasets import DATASETS, load
+from mvgrl.datasets.sources.linqs import CORA_CLASSES
 from mvgrl.evaluation import cross_validate, propagated
 from mvgrl.experiments.ablations import ABLATIONS, CONTROL, LABELS, recipes
 from mvgrl.experiments.few_labels import graph_accuracy, node_accuracy
@@ -37,16 +37,16 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (root / "recipes" / task).mkdir(parents=True)
         (root / "recipes" / task / f"{dataset}.toml").write_text(text)
     rng = np.random.default_rng(0)
-    cora = root / KNOWN["cora-linqs"].folder
+    cora = root / DATASETS["cora-linqs"].folder
     cora.mkdir(parents=True)
     subjects = rng.integers(3, size=1600)
     words = (np.arange(6) // 2 == subjects[:, None]) ^ (rng.random((1600, 6)) < 0.2)
     lines = (
-        f"{i}\t" + "\t".join(map(str, words[i].astype(int))) + f"\t{_CORA_CLASSES[subjects[i]]}" for i in range(1600)
+        f"{i}\t" + "\t".join(map(str, words[i].astype(int))) + f"\t{CORA_CLASSES[subjects[i]]}" for i in range(1600)
     )
     (cora / "cora.content").write_text("\n".join(lines) + "\n")
     (cora / "cora.cites").write_text("".join(f"{i}\t{(i + 3) % 1600}\n" for i in range(1600)))
-    mutag = root / KNOWN["mutag"].folder
+    mutag = root / DATASETS["mutag"].folder
     mutag.mkdir(parents=True)
     sizes = rng.integers(4, 9, size=40)
     starts = np.cumsum(sizes) - sizes + 1

@@ -13,8 +13,7 @@ import pytest
 from tools.search import DECAYS, main, ranking, search
 
 from mvgrl import fit
-from mvgrl.datasets import load
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset, load
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation import cross_validate, linear_probe
 from mvgrl.evaluation.svm import shuffled_folds

@@ -14,7 +14,7 @@ from mvgrl.errors import SettingsError, check_name
 if TYPE_CHECKING:
     import numpy as np
 
-    from mvgrl.datasets.registry import Dataset
+    from mvgrl.datasets import Dataset
     from mvgrl.tables.embeddings import Embeddings, Split
 
 PROTOCOLS = {"linear": 20, "logistic": 20, "clustering": 10, "svm": 5}  # and how often each is done where nobody says

@@ -13,7 +13,7 @@ from mvgrl.errors import InputError, SettingsError, check_name
 if TYPE_CHECKING:
     from mvgrl.cli.console import Console
     from mvgrl.cli.options import Source
-    from mvgrl.datasets.registry import Dataset
+    from mvgrl.datasets import Dataset
     from mvgrl.graphs.named import NamedGraph
 
 
@@ -37,7 +37,7 @@ def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
 
 def open_dataset(name: str, data_root: Path | None, console: Console) -> Dataset:
     """Load a named dataset, downloading it with a progress bar if needed."""
-    from mvgrl.datasets.registry import load
+    from mvgrl.datasets import load
 
     with _download_bar(console) as progress:
         return load(name, data_root, progress=progress)
@@ -59,21 +59,21 @@ def notes_of(named: NamedGraph) -> list[str]:
 
 def is_dataset(text: str) -> bool:
     """Whether this is the name of a dataset; a folder of the same name can be given as ./NAME."""
-    from mvgrl.datasets.registry import NAMES
+    from mvgrl.datasets import DATASETS
 
-    return text.lower().replace("_", "-") in NAMES
+    return text.lower().replace("_", "-") in DATASETS
 
 
 def _check_path(text: str) -> None:
     """Reject a misspelt dataset name and a model in place of a graph."""
-    from mvgrl.datasets.registry import NAMES
+    from mvgrl.datasets import DATASETS
 
     path = Path(text)
     if Path(path, "model.safetensors").exists():
         raise InputError(f"{text} is a model, not a graph; mvgrl apply {text} GRAPH -o FILE embeds a graph with it")
     if not path.exists() and not path.suffix and len(path.parts) == 1:
         try:
-            check_name("dataset", text, NAMES, InputError)
+            check_name("dataset", text, DATASETS, InputError)
         except InputError as error:
             raise InputError(f"there is no file or folder {text}, and it is not a dataset: {error}") from None
 

@@ -12,7 +12,7 @@ from mvgrl.errors import SettingsError
 
 if TYPE_CHECKING:
     from mvgrl.cli.console import Console
-    from mvgrl.datasets.registry import Dataset
+    from mvgrl.datasets import Dataset
     from mvgrl.tables.embeddings import Embeddings
 
 

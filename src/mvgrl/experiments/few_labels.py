@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset
 from mvgrl.evaluation import linear_predictions, linear_probe, propagated, random_splits
 from mvgrl.evaluation.linear_probe import DECAYS
 from mvgrl.evaluation.svm import CS, first_best, held_out_predictions, shuffled_folds, with_ones

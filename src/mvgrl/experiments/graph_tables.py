@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset
 from mvgrl.evaluation import cross_validate, propagated
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.runs import Missing, Outcome, RunContext

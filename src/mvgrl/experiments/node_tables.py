@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset
 from mvgrl.evaluation import clustering_scores, linear_predictions, logistic_probe, propagated
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.runs import Missing, Outcome, RunContext
