@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from mvgrl.reports.templates import FOLDER, render
 
-WIDTH, HEIGHT = 520, 230  # of a chart, and of its plot area
+WIDTH, HEIGHT = 520, 230  # width of a chart, and height of its plot area, in pixels
 LEFT, RIGHT, TOP, BOTTOM = 48, WIDTH - 14, 30, 30 + HEIGHT  # edges of the plot area
 LEGEND, LINE = BOTTOM + 68, 22  # baseline of the legend's first line, and line height
 PALETTE = (FOLDER / "palette.css").read_text(encoding="utf-8")
