@@ -84,13 +84,8 @@ def _setting_flags(name: str, *groups: tuple[type, Group], **others: Any) -> typ
         for f in fields(settings):
             spec = spec_of(f)
             more = dict(converter=whole) if spec.kind is int else {}
-            made.append(
-                (
-                    f.name,
-                    Annotated[spec.kind | None, flag(_with_default(spec.help, f.default), group=group, **more)],
-                    field(default=None),
-                )
-            )
+            parameter = flag(_with_default(spec.help, f.default), group=group, **more)
+            made.append((f.name, Annotated[spec.kind | None, parameter], field(default=None)))
     return Parameter(name="*")(make_dataclass(name, made, frozen=True, namespace={"__module__": __name__}))
 
 
