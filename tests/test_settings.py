@@ -55,7 +55,7 @@ def test_a_setting_that_came_later_leaves_the_ids_of_before() -> None:
         (dict(task="nodes"), "did you mean 'node'?"),
         (dict(readout="diffpool2"), "did you mean 'diffpool-2'?"),
         (dict(bound="jds"), "did you mean 'jsd'?"),
-        (dict(mode="local"), "Known are 'local-global'"),
+        (dict(mode="local"), "Choose one of 'local-global'"),
         (dict(sampler="walks"), "did you mean 'walk'?"),
         (dict(norm="batchnorm"), "did you mean 'batch'?"),
         (dict(encoder="share"), "did you mean 'shared'?"),
