@@ -65,7 +65,7 @@ class FeatureEncoder:
 
     * ``given``: the features of the graph.
     * ``labels``: the node labels, one-hot encoded.
-    * ``degree-one-hot``: the number of neighbours, one-hot encoded; degrees from ``degree_cap`` share the last column.
+    * ``degree-one-hot``: the number of neighbours, one-hot encoded; degrees from ``degree_cap`` up share a column.
     * ``degree``: the number of neighbours in one column.
     * ``labels+degree``: ``labels`` and ``degree-one-hot`` side by side.
     * ``auto``: the first of ``given``, ``labels`` and ``degree-one-hot`` that the graph has.

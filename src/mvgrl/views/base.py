@@ -21,7 +21,7 @@ SINGLE_PRECISION_FROM = 8_192  # dense views of graphs with more nodes than this
 class View:
     """Base class of views: calling a view with a graph computes an n×n matrix.
 
-    Row i holds the weights with which node i aggregates the other nodes.
+    Row i holds the weights with which node i aggregates the nodes of its graph.
 
     Views are compared and hashed by their parameters. The matrix is a dense array if all entries of a single graph are
     kept, and a ``csr_array`` otherwise (block-diagonal for many graphs). Dense views are float64 up to 8,192 nodes and

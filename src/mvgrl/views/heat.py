@@ -48,7 +48,7 @@ class Heat(Diffusion):
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the Taylor weights w_k = e^-t t^k/k! and the cutoffs θ_k: push does not follow entries up to θ_k.
 
-        Let N be a Poisson variable with mean t. The series is truncated at the first level K with P(N > K) ≤ ε/2. As
+        Let N be a Poisson variable with mean t. The series is truncated at a level K with P(N > K) ≤ ε/2. As
         the entries of T^k are at most 1, that adds an error of at most ε/2. The columns of T sum to 1, so not following
         an entry of T^k that is at most θ_k changes each entry of a later level by at most θ_k, and the sum of all later
         levels by at most θ_k·P(N > k). The cutoffs share the other half of ε, Σ θ_k·P(N > k) = ε/2, and
