@@ -70,7 +70,7 @@ def test_ids_of_recorded_runs_do_not_change() -> None:
         (dict(task="nodes"), "did you mean 'node'?"),
         (dict(readout="diffpool2"), "did you mean 'diffpool-2'?"),
         (dict(bound="jds"), "did you mean 'jsd'?"),
-        (dict(mode="local"), "'local-global'"),
+        (dict(mode="local"), "Choose one of 'local-global'"),
         (dict(sampler="walks"), "did you mean 'walk'?"),
         (dict(norm="batchnorm"), "did you mean 'batch'?"),
         (dict(encoder="share"), "did you mean 'shared'?"),

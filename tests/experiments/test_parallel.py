@@ -19,7 +19,6 @@ from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.parallel import pieces, usual_jobs, work_off
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.reproduce import reproduce
-from mvgrl.runtime import allow_tf32
 from mvgrl.settings import Settings
 
 needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
@@ -159,13 +158,6 @@ def test_whatever_ends_the_parent_ends_long_runs_too(
     assert parent.wait(timeout=30) == (-number if number == signal.SIGKILL else 130)
     assert any(_gone(parent.pid) for _ in range(600))
     assert not (tmp_path / "runs.jsonl").exists()
-
-
-def test_training_is_coarse_and_nothing_after_it_is() -> None:
-    assert not torch.backends.cuda.matmul.allow_tf32
-    with allow_tf32():
-        assert torch.backends.cuda.matmul.allow_tf32
-    assert not torch.backends.cuda.matmul.allow_tf32
 
 
 def test_stacked_seeds_stay_together_and_others_part() -> None:
