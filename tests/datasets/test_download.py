@@ -309,4 +309,4 @@ def test_a_folder_with_files_is_kept_if_whole_and_never_written_over(answers, tm
 
 def test_a_place_that_cannot_be_written_to(answers, tmp_path):
     (tmp_path / "file").write_text("")
-    refused("mutag", tmp_path / "file" / "raw", "cannot be written", "choose another place", error=InputError)
+    refused("mutag", tmp_path / "file" / "raw", "cannot be written", "choose another path", error=InputError)

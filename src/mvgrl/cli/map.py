@@ -49,7 +49,7 @@ def run(
     if id_column is not None and labels is None and label_column is None:
         raise SettingsError("--id-column has no use without --labels; leave it out")
 
-    from mvgrl.cli.tables import labels_of
+    from mvgrl.cli.labels import labels_of
     from mvgrl.tables.embeddings import read_embeddings
 
     table = read_embeddings(embeddings)
