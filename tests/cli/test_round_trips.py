@@ -185,7 +185,7 @@ def write_molecules(folder: Path, extension: str, labelled: bool) -> list[Any]:
 
 @pytest.mark.parametrize("labelled", [True, False], ids=["node labels", "degrees"])
 def test_many_graphs_in_any_format_give_the_same_vectors(tmp_path, labelled):
-    # A table has no node labels: each is a column of its own, which "row" leaves unchanged.
+    # A table has no node labels: each becomes a column, which "row" leaves unchanged.
     settings = {"epochs": 3, "normalise": "row"}
     folder = embed(tmp_path / "tu.parquet", write_tu(MOLECULES, tmp_path / "SET", labelled), **settings)
     assert folder.ids.tolist() == list(range(1, GRAPHS + 1))

@@ -54,7 +54,7 @@ def run(
     linear: logistic regression trained on the train rows (Adam, 300 steps) and scored on the test rows; uses the split
     of --split, else of the named dataset, else random splits. logistic: the same, but converged, with the
     regularisation chosen on the val rows. clustering: K-Means with one cluster per class, compared with the classes.
-    svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent, NMI and ARI between 0 and 1;
+    svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent, NMI and ARI are at most 1;
     each is reported as mean and standard deviation.
 
     Parameters
