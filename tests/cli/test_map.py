@@ -75,7 +75,7 @@ def test_quiet_prints_nothing(run, table):
         ("-o map.png --label-column kind", ["v.parquet", "'kind'"]),
         ("-o map.png --id-column name", ["--id-column", "--labels"]),
         ("-o map.png --labels kinds.csv --id-column name", ["kinds.csv", "'name'", "'id'"]),
-        ("-o kinds.csv/map.png", ["kinds.csv/map.png", "cannot be written", "another place"]),
+        ("-o kinds.csv/map.png", ["kinds.csv/map.png", "cannot be written", "another path"]),
         ("-o map.png --seed 5000000000", ["--seed", "5000000000"]),
         ("", ["--output"]),
     ],

@@ -47,7 +47,7 @@ def run(
     if id_column is not None and labels is None and label_column is None:
         raise SettingsError("--id-column is only used with --labels; omit it, or add --labels")
 
-    from mvgrl.cli.tables import labels_of
+    from mvgrl.cli.labels import labels_of
     from mvgrl.tables.embeddings import read_embeddings
 
     table = read_embeddings(embeddings)
