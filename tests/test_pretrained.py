@@ -4,15 +4,17 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
+import mvgrl
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.pretrained import load_model, save_model
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, Settings
 from mvgrl.training import fit
 
 SETTINGS = Settings(hidden=8, epochs=3, normalise="standard", sampler="full")
@@ -134,3 +136,23 @@ def test_a_loaded_model_asks_for_the_graph(tmp_path: Path) -> None:
     save_model(fit(random_graph(), SETTINGS, device="cpu"), tmp_path / "model")
     with pytest.raises(InputError, match="give the graph"):
         load_model(tmp_path / "model", device="cpu")[0].represent()
+
+
+def test_a_model_saved_by_0_1_gives_the_same_bits() -> None:
+    data = Path(__file__).parent / "data"
+    embedder = mvgrl.load(data / "model-0.1.0", device="cpu")
+    assert (str(embedder.bound), embedder.join, embedder.unit_length) == (
+        "nt-xent:temperature=0.2",
+        "concatenate",
+        True,
+    )
+    vectors = embedder.transform(nx.karate_club_graph())
+    np.testing.assert_array_equal(vectors, np.load(data / "model-0.1.0-vectors.npy"))
+
+
+def test_the_output_is_saved_with_the_model(tmp_path: Path) -> None:
+    trained, output = fit(random_graph(), SETTINGS, device="cpu"), Output(join="concatenate", unit_length=True)
+    save_model(trained, tmp_path / "model", output=output)
+    loaded = load_model(tmp_path / "model", device="cpu")
+    assert loaded.output == output
+    assert loaded.trained.model.settings == SETTINGS

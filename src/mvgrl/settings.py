@@ -87,7 +87,7 @@ class OutputFields:
 
     codes: str = choice(
         "projected",
-        "Codes after the projection heads (projected), before them (encoded), or of all layers.",
+        "Codes after the heads (projected), before them (encoded), or of all layers (layers).",
         later=True,
     )
     join: str = choice("sum", "Join the views by sum or concatenate.", later=True)

@@ -93,7 +93,7 @@ def test_flags_decide(run, graph, flag):
 def test_what_was_picked_is_said_in_one_line(run, graph, many_graphs, small):
     said = run(f"embed {graph} -o v.csv {small}").err.splitlines()
     (line,) = [line for line in said if line.startswith("picked: ")]
-    assert line.startswith("picked: task node (one graph); 2 features scaled column by column; ppr exact (12 nodes)")
+    assert line.startswith("picked: task node (one graph); 2 features scaled by column; ppr exact (12 nodes)")
     assert "whole graph in each step" in line
     assert said[-1].endswith("wrote 12 vectors of 4 to v.csv")
     (line,) = [line for line in run(f"embed {many_graphs} -o r.csv {small}").err.splitlines() if "picked" in line]
@@ -121,19 +121,16 @@ def without_time(line):
 
 def test_ids_with_spaces_and_edges_that_join_nobody_are_pointed_out(run, small):
     Path("spaces.csv").write_text("source,target\na, b\nb,c\n")
-    assert (
-        "note: ids are taken as they are written, with their spaces: ' b'"
-        in run(f"embed spaces.csv -o v.csv {small}").err
-    )
+    assert "note: ids are used as written, including spaces: ' b'" in run(f"embed spaces.csv -o v.csv {small}").err
     Path("loops.csv").write_text("source,target\na,a\nb,b\n")
     outcome = run(f"embed loops.csv -o v.csv {small}")
-    assert "note: no edge joins two nodes" in outcome.err
+    assert "note: the graph has no edges" in outcome.err
 
 
 def test_features_that_are_the_same_for_all_still_tell_nodes_apart(run, graph, small):
     Path("same.csv").write_text("id,x,y\n" + "".join(f"n{i},1,5\n" for i in range(12)))
     said = run(f"embed edges.csv --nodes same.csv -o v.npy {small}").err
-    assert "2 features scaled row by row (the same for every node)" in said
+    assert "2 features scaled by row (the same for every node)" in said
     assert len(np.unique(vectors("v.npy").round(4), axis=0)) > 1
 
 

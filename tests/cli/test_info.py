@@ -53,7 +53,7 @@ def test_a_dataset(run, cora):
 def test_a_model(run, graph, small):
     run(f"train {graph} -o model {small} --seed 7")
     result = run("info model --json").json
-    trained, _ = load_model("model", device="cpu")
+    trained = load_model("model", device="cpu").trained
     losses = trained.history.losses
     assert (result["kind"], result["task"], result["dim"], result["features"]) == ("model", "node", 4, 2)
     assert (result["epochs"], result["first_loss"], result["lowest_loss"]) == (3, losses[0], min(losses))

@@ -70,7 +70,7 @@ def test_the_handlers_of_before_are_put_back():
 def test_a_run_is_not_started_anew_over_an_unfinished_one_nor_resumed_from_none(refused, graph):
     for verb, output in (("embed", "v.csv"), ("train", "model")):
         line = f"{verb} {graph} -o {output} --hidden 4 --epochs 3"
-        refused(f"{line} --resume", f"{output}.checkpoint", "leave out --resume")
+        refused(f"{line} --resume", f"{output}.checkpoint", "omit --resume")
         Path(f"{output}.checkpoint").write_text("what an earlier run left")
         refused(line, f"{output}.checkpoint", "--resume", "delete it")
         refused(f"{line} --resume -q", f"{output}.checkpoint", "damaged")
@@ -126,7 +126,7 @@ def test_interrupted_terminated_killed_and_resumed_it_ends_in_the_same_bits(run,
         assert (ended, out) == (code, ""), err
         assert f"resumed after epoch {done}\n" in err if resume else "resumed" not in err
         if code == 130:
-            (last,) = re.findall(r"^interrupted after epoch (\d+); to go on: (.*)$", err, flags=re.MULTILINE)
+            (last,) = re.findall(r"^interrupted after epoch (\d+); to continue: (.*)$", err, flags=re.MULTILINE)
             assert int(last[0]) >= done + 2
             assert last[1] == f"mvgrl {line} -vv --resume"
             assert "Traceback" not in err

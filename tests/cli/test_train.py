@@ -18,7 +18,7 @@ KEYS = ["task", "nodes", "edges", "graphs", "dim", "epochs", "loss", "seconds", 
 def test_the_model_gives_the_vectors_that_embed_gives(run, graph, small):
     run(f"train {graph} -o model {small} --seed 3")
     run(f"embed {graph} -o v.npy {small} --seed 3")
-    trained, about = load_model("model", device="cpu")
+    trained, _, about = load_model("model", device="cpu")
     nodes, _ = trained.represent(read("edges.csv", nodes="nodes.csv", label_column="topic").graph)
     assert np.array_equal(nodes, read_embeddings("v.npy").vectors)
     assert about == {"trained on": "edges.csv: one graph, 12 nodes, 13 edges", "seed": 3}
