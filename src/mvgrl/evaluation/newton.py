@@ -1,8 +1,8 @@
 """Many logistic regressions solved together with Newton's method, for GPUs.
 
-A GPU is idle most of the time on one regression with a few hundred train nodes; here all seeds and all values of C
-advance in the same batched products. On the CPU, scikit-learn is used instead: see ``benchmarks/probes.py``, recorded
-in ``results/benchmarks/probes.json``.
+One regression with a few hundred train nodes leaves a GPU mostly idle; here all seeds and all values of C advance in
+the same batched products. On the CPU, :mod:`mvgrl.evaluation.logistic` uses scikit-learn instead, which is not much
+slower there: ``benchmarks/probes.py`` compares them on both devices.
 """
 
 from __future__ import annotations
