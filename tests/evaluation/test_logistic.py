@@ -16,6 +16,7 @@ from mvgrl.errors import InputError, SettingsError
 from mvgrl.evaluation import logistic, logistic_fit, logistic_predictions, logistic_probe, newton
 
 TRAIN, VAL, TEST = np.arange(60), np.arange(60, 120), np.arange(120, 240)
+GRID = (1e-2, 1.0, 1e2)  # enough where the number of strengths does not matter
 
 
 def drawn(classes, columns, apart, seed=0):
@@ -134,17 +135,18 @@ def test_ties_go_to_the_smallest_C_in_any_order():
 
 def test_entries_of_a_stack_do_not_affect_each_other(problem, solver):
     points, labels = problem
+    tuned = {"val": VAL, "strengths": GRID}
     noise = 3 * np.random.default_rng(1).normal(size=(2, 2, *points.shape))
     stack = points + np.array([[0.0, 0.5], [4.0, 1.5]])[..., None, None] * noise
-    fit = logistic_fit(stack, labels, TRAIN, TEST, val=VAL)
+    fit = logistic_fit(stack, labels, TRAIN, TEST, **tuned)
     for place in np.ndindex(2, 2):
-        alone = logistic_fit(stack[place], labels, TRAIN, TEST, val=VAL)
+        alone = logistic_fit(stack[place], labels, TRAIN, TEST, **tuned)
         assert fit.strengths[place] == alone.strengths
         np.testing.assert_allclose(fit.probabilities[place], alone.probabilities, rtol=0, atol=1e-9)
     assert len(np.unique(fit.strengths)) > 1
-    scores = logistic_probe(stack, labels, TRAIN, TEST, val=VAL)
+    scores = logistic_probe(stack, labels, TRAIN, TEST, **tuned)
     assert scores.tolist() == (fit.predictions == labels[TEST]).mean(-1).tolist()
-    assert logistic_predictions(stack, labels, TRAIN, TEST, val=VAL).tolist() == fit.predictions.tolist()
+    assert logistic_predictions(stack, labels, TRAIN, TEST, **tuned).tolist() == fit.predictions.tolist()
 
 
 def test_an_entry_that_takes_more_steps_also_converges(solver):
@@ -191,26 +193,31 @@ def test_uninformative_points_and_a_single_class_have_an_optimum(solver):
 def test_arrays_tensors_masks_and_strings_give_the_same_score(problem):
     points, labels = problem[0].astype(np.float32), problem[1]
     train, val = np.isin(np.arange(240), TRAIN), np.isin(np.arange(240), VAL)
-    expected = logistic_probe(points, labels, TRAIN, TEST, val=VAL)
+    expected = logistic_probe(points, labels, TRAIN, TEST, val=VAL, strengths=GRID)
     assert expected.shape == ()
     with torch.inference_mode():
         tensors = [torch.from_numpy(part) for part in (points, labels, train, ~(train | val))]
-        assert logistic_probe(*tensors, val=torch.from_numpy(val), device="cpu") == expected
+        assert logistic_probe(*tensors, val=torch.from_numpy(val), device="cpu", strengths=GRID) == expected
     texts = [f"class {i}" for i in labels]
-    assert logistic_probe(points.tolist(), texts, TRAIN.tolist(), TEST.tolist(), val=VAL.tolist()) == expected
+    assert (
+        logistic_probe(points.tolist(), texts, TRAIN.tolist(), TEST.tolist(), val=VAL.tolist(), strengths=GRID)
+        == expected
+    )
     for own in (np.array(texts), labels > 1, labels / 4):
-        predicted = logistic_predictions(points, own, TRAIN, TEST, val=VAL)
+        predicted = logistic_predictions(points, own, TRAIN, TEST, val=VAL, strengths=GRID)
         assert predicted.dtype.kind == own.dtype.kind
-        assert np.mean(predicted == own[TEST]) == float(logistic_probe(points, own, TRAIN, TEST, val=VAL))
+        assert np.mean(predicted == own[TEST]) == float(
+            logistic_probe(points, own, TRAIN, TEST, val=VAL, strengths=GRID)
+        )
 
 
 @pytest.mark.parametrize("nothing", ["", None, np.nan, "another class"], ids=repr)
 def test_the_labels_of_the_nodes_to_predict_are_not_used(problem, nothing):
     points, labels = problem
     texts = [f"class {i}" for i in labels]
-    expected = logistic_fit(points, texts, TRAIN, TEST, val=VAL)
+    expected = logistic_fit(points, texts, TRAIN, TEST, val=VAL, strengths=GRID)
     texts[120:] = [nothing] * 120
-    found = logistic_fit(points, texts, TRAIN, TEST, val=VAL)
+    found = logistic_fit(points, texts, TRAIN, TEST, val=VAL, strengths=GRID)
     assert found.predictions.tolist() == expected.predictions.tolist()
     assert found.strengths == expected.strengths
     assert np.array_equal(found.probabilities, expected.probabilities)
