@@ -1,9 +1,9 @@
-"""Graphs a second through our loader against PyTorch Geometric's DataLoader with the views attached to each graph.
+"""Graphs per second of our loader and of PyTorch Geometric's DataLoader with the views attached to each graph.
 
 Both shuffle the same random graphs, of IMDB-BINARY's size or with REDDIT-BINARY's long tail, into batches of features
-and two views. Ours names the blocks of matrices that were prepared once and multiplies them where they lie; PyG's
-collates a list of objects. A ratio above 1: ours is faster. So that no work is merely put off, the product with a
-batch's views is also timed against that with a copy of them, and the contents of a batch are compared.
+and two views. Ours refers to blocks of matrices that were prepared once and multiplies them in place; PyG's collates
+a list of objects. A ratio above 1 means that ours is faster. To show that no work is merely deferred, the product with
+a batch's views is also timed against the product with a copy of them, and the contents of a batch are compared.
 
     python benchmarks/batches.py
     python benchmarks/batches.py --json --graphs 200
@@ -73,7 +73,7 @@ def same_content(batches: GraphBatches, data: list[Data]) -> bool:
 
 
 def product_ratio(batches: GraphBatches) -> float:
-    """The time of V·Z with copies of the blocks over that where they lie, both views together."""
+    """The time of V·Z with copies of the blocks, divided by the time without copies; both views together."""
     generator = torch.Generator().manual_seed(0)
     ours: list[float] = []
     copies: list[float] = []
@@ -90,7 +90,7 @@ def product_ratio(batches: GraphBatches) -> float:
 
 def rate(epoch: Callable[[], Iterator[Any]], graphs: int, epochs: int) -> float:
     seconds = []
-    for _ in range(epochs + 1):  # the first warms up
+    for _ in range(epochs + 1):  # the first is a warm-up
         started = time.perf_counter()
         for _ in epoch():
             pass
@@ -121,7 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", type=int, default=1000)
     parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--json", action="store_true", help="print JSON alone")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
     options = parser.parse_args()
     results = {kind: compare(kind, options.graphs, options.epochs) for kind in KINDS}
     if options.json:
@@ -130,7 +130,7 @@ def main() -> None:
         return
     for kind, found in results.items():
         print(
-            f"{kind}: {found['ours_graphs_per_second']:,.0f} graphs a second, PyG "
+            f"{kind}: {found['ours_graphs_per_second']:,.0f} graphs per second, PyG "
             f"{found['pyg_graphs_per_second']:,.0f}: "
             f"{found['ratio']:.1f}×"
         )

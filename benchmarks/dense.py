@@ -1,7 +1,7 @@
-"""The same mathematics as one training step of a node task, written plainly and densely.
+"""A plain, dense implementation of one training step of a node task, as a reference.
 
-What many implementations do: every sample holds its own dense features and views, X·Θ is computed for each sample
-and once more for its permuted features, and the summary is expanded to one row a node for ``nn.Bilinear``.
+It does what many implementations do: every sample has its own dense features and views, X·Θ is computed for each sample
+and again for its permuted features, and the summary is expanded to one row per node for ``nn.Bilinear``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DenseMVGRL(nn.Module):
         return 4 * nn.functional.binary_cross_entropy_with_logits(logits, labels)  # a sum of four means, not their mean
 
     def take_weights(self, model: MVGRL) -> None:
-        """Start from the weights of ours."""
+        """Copy the weights of our model."""
         with torch.no_grad():
             for layer, encoder in zip((self.first, self.second), model.encoders, strict=True):
                 activation: Any = encoder.activations[0]

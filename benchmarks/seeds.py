@@ -1,7 +1,7 @@
-"""Many seeds as one stack against one after the other: seconds of training, as a ratio in one run.
+"""Training time of many seeds as one stack, relative to one after the other, as a ratio in one run.
 
 Cora, default settings, the same seeds both ways, a fixed number of epochs without early stopping, views computed once
-before. The losses of both ways are compared too.
+in advance. The losses of both ways are compared too.
 
     python benchmarks/seeds.py
     python benchmarks/seeds.py --json --seeds 5 --epochs 20 --device cpu
@@ -40,12 +40,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--epochs", type=int, default=50)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--json", action="store_true", help="print JSON alone")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
     options = parser.parse_args()
     graph, device, cache = load("cora-linqs").graph, resolve_device(options.device), ViewCache()
     settings = Settings(epochs=options.epochs, patience=options.epochs)
     seeds = range(options.seeds)
-    fit_seeds(graph, Settings(epochs=2), seeds[:2], device=device, cache=cache)  # warms up, and computes the views
+    fit_seeds(
+        graph, Settings(epochs=2), seeds[:2], device=device, cache=cache
+    )  # a warm-up that also computes the views
     stacked, together = timed(
         lambda: fit_seeds(graph, settings, seeds, device=device, at_once=len(seeds), cache=cache), device
     )
@@ -70,7 +72,7 @@ def main() -> None:
         print()
     else:
         print(
-            f"{options.seeds} seeds: {together:.1f} s stacked, {one_by_one:.1f} s one by one: {results['ratio']:.1f}×"
+            f"{options.seeds} seeds: {together:.1f} s stacked, {one_by_one:.1f} s sequentially: {results['ratio']:.1f}×"
         )
 
 

@@ -1,8 +1,8 @@
-"""One training step of ours against a plain dense one of the same mathematics: ratios of time and memory.
+"""One training step, compared with a plain dense implementation of the same mathematics: ratios of time and memory.
 
     python benchmarks/step.py [--json] [--quick]
 
-Each measurement runs in a process of its own; memory is its peak beyond what it held once everything was imported.
+Each measurement runs in a separate process; memory is its peak beyond what it held after all imports.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def random_graph(nodes: int, local: bool = True) -> Graph:
     """A random graph with Cora's mean degree and features of Cora's sparsity.
 
     Edges span every distance, short ones more often (a distance above r has probability 1/r), as citations do when
-    papers are numbered by date; or, not ``local``, they join any two nodes alike.
+    papers are numbered by date. If not ``local``, they join any two nodes with equal probability.
     """
     rng = np.random.default_rng(0)
     sources, targets = rng.integers(nodes, size=(2, int(nodes * DEGREE / 2)))
@@ -62,7 +62,7 @@ def prepared(settings: Settings, nodes: int = NODES, local: bool = True) -> tupl
 
 
 def dense_inputs(batch: Batch) -> tuple[torch.Tensor, ...]:
-    """A batch of ours as dense samples."""
+    """Convert one of our batches to dense samples."""
     count, size = len(batch.sizes), batch.sizes[0]
     X = batch.features.dense()
     rows = torch.arange(size) if batch.rows is None else batch.rows
@@ -75,7 +75,7 @@ def dense_inputs(batch: Batch) -> tuple[torch.Tensor, ...]:
 
 
 def difference(settings: Settings) -> float:
-    """How far the two losses are apart on the same inputs and weights."""
+    """The difference of the two losses for the same inputs and weights."""
     model, batches = prepared(settings)
     batch = next(batches.epoch(torch.Generator().manual_seed(0)))
     plain = DenseMVGRL(WIDTH, settings.hidden)
@@ -85,7 +85,7 @@ def difference(settings: Settings) -> float:
 
 
 def ours(settings: Settings, steps: int, nodes: int = NODES, local: bool = True) -> float:
-    """Seconds of one step, the median: sampling, forward, backward and Adam, through the library's own loop."""
+    """Median seconds per step: sampling, forward, backward and Adam, in the library's own loop."""
     model, batches = prepared(replace(settings, epochs=steps), nodes, local)
     ends: list[float] = []
     train(model, batches, callbacks=[lambda epoch: ends.append(epoch.seconds)])
@@ -93,7 +93,7 @@ def ours(settings: Settings, steps: int, nodes: int = NODES, local: bool = True)
 
 
 def plain(steps: int) -> float:
-    """The same for the dense implementation, batches of 4 dense samples of 2000 nodes."""
+    """The same for the dense implementation, with batches of 4 dense samples of 2000 nodes."""
     _, batches = prepared(replace(SAMPLED, epochs=1))
     X, A, S = batches.features.dense(), batches.views[0].dense(), batches.views[1].dense()
     model = DenseMVGRL(WIDTH, SAMPLED.hidden)
@@ -113,8 +113,8 @@ def plain(steps: int) -> float:
 
 
 def measured(function: Callable[..., float], *arguments: Any) -> tuple[float, float]:
-    """Seconds a step and bytes at the peak, data and views included; runs in a process of its own."""
-    # compile what is compiled at first use
+    """Seconds per step and peak memory in bytes, data and views included; call it in a separate process."""
+    # trigger just-in-time compilation
     train(*prepared(replace(SAMPLED, hidden=8, sample_size=50, epochs=1), 200))
     train(*prepared(replace(FULL, hidden=8, epochs=1), 200))
     seconds, cost = spent(function, *arguments)
@@ -122,7 +122,7 @@ def measured(function: Callable[..., float], *arguments: Any) -> tuple[float, fl
 
 
 def exponent(sizes: list[int], seconds: list[float]) -> float:
-    """The slope of log time over log size."""
+    """The slope of log time against log size."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 

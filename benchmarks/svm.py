@@ -1,11 +1,11 @@
-"""Nested cross-validation of a linear SVM, all problems at once, against GridSearchCV over LinearSVC, as ratios.
+"""Nested cross-validation of a linear SVM, all problems as one batch, compared with GridSearchCV over LinearSVC.
 
-Both get the same codes and the same folds: two overlapping classes of Gaussians whose variances fall along the
-principal axes, steeply, as those of the graph codes that two layers learn on IMDB-BINARY do, or gently, which is easier
-for LinearSVC. Each runs after a small warm-up, and may use every core: ours by threads, GridSearchCV by a worker
-process a core. LinearSVC is timed on some of the outer folds and its time is scaled to all. It stops at its usual
-tolerance, ours at the optimum; ours also gives the best-C protocol, which the other's time leaves out. A ratio is
-theirs / ours: above 1, ours is faster.
+Both get the same vectors and the same folds: two overlapping Gaussian classes with variances that decrease along the
+principal axes, steeply, as in the graph vectors that two layers learn on IMDB-BINARY, or gently, which is easier for
+LinearSVC. Each runs after a small warm-up and may use every core: ours with threads, GridSearchCV with a worker process
+per core. LinearSVC is timed on some of the outer folds, and its time is scaled to all. It stops at its default
+tolerance, ours at the optimum; ours also computes the best-C protocol, which the other's time does not include. A ratio
+is theirs / ours: above 1, ours is faster.
 
     python benchmarks/svm.py
     python benchmarks/svm.py --output results/benchmarks/svm.json
@@ -31,17 +31,20 @@ from mvgrl.tables.atomic import atomic_write
 
 CS = tuple(10.0**exponent for exponent in range(-3, 4))
 FOLDS, INNER_FOLDS, MAX_ITER = 10, 5, 20_000
-SPECTRA: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # the variance along each axis, but for its scale
+SPECTRA: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # the variance along each axis, up to scale
     "steep": lambda axes: 1 / (1 + (axes / 6) ** 3),
     "gentle": lambda axes: axes**-1.5,
 }
-SCALES = {"steep": 1.0, "gentle": 0.3}  # the deviation of a column: as it is on IMDB-BINARY; less, for a larger best C
+SCALES = {
+    "steep": 1.0,
+    "gentle": 0.3,
+}  # the standard deviation of a column: as on IMDB-BINARY; smaller, for a larger best C
 
 Data = tuple[str, int, int, int]  # the spectrum, points, columns, seed
 
 
 def overlapping_classes(spectrum: str, points: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Codes and their classes, two whose means differ along the leading axes."""
+    """Vectors of two classes with means that differ along the leading axes, and their classes."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.arange(points) % 2)
     deviations = np.sqrt(SPECTRA[spectrum](np.arange(1.0, columns + 1)))
@@ -62,7 +65,7 @@ def scored(machine: Any, codes: np.ndarray, truth: np.ndarray) -> dict[str, floa
 
 
 def theirs(data: Data, timed: int) -> dict[str, list[float]]:
-    """What GridSearchCV chooses and scores on the first outer folds, and how many of its fits had not converged."""
+    """The choices and scores of GridSearchCV on the first outer folds, and how many of its fits did not converge."""
     codes, truth = overlapping_classes(*data)
     found: dict[str, list[float]] = {"C": [], "accuracy": [], "unconverged": []}
     for train, test in list(shuffled_folds(FOLDS, 0, 0).split(codes, truth))[:timed]:
@@ -93,7 +96,9 @@ def measured_theirs(data: Data, timed: int) -> tuple[dict[str, list[float]], dic
 def benchmark(data: Data, timed: int) -> dict[str, Any]:
     started = os.getloadavg()[0]
     our_result, our_cost = alone(measured_ours, data)
-    their_result, their_cost = measured_theirs(data, timed)  # here: its workers find ``scored`` in the main module
+    their_result, their_cost = measured_theirs(
+        data, timed
+    )  # in this process: its workers find ``scored`` in the main module
     their_seconds = their_cost["seconds"] * FOLDS / timed
     return {
         "points": data[1],
@@ -118,7 +123,7 @@ def benchmark(data: Data, timed: int) -> dict[str, Any]:
 
 
 def fold_accuracies(data: Data, chosen: np.ndarray) -> list[float]:
-    """The accuracy of our machine with the C it chose, on each of the folds the other was timed on."""
+    """The accuracy of our SVM with the C it chose, on each of the folds that LinearSVC was timed on."""
     codes, truth = overlapping_classes(*data)
     parts = shuffled_folds(FOLDS, 0, 0).split(codes, truth)
     return [
@@ -137,7 +142,7 @@ def show(name: str, result: dict[str, Any]) -> str:
             f"{result['time_ratio']:.1f} times as long",
             f"  C chosen       {result['C']['ours']}, {result['C']['theirs']}",
             f"  fold accuracy  {result['accuracy']['ours']}, {result['accuracy']['theirs']}",
-            f"  {result['unconverged_fits']:.0f} of {result['timed_fits']} timed fits of LinearSVC had not converged "
+            f"  {result['unconverged_fits']:.0f} of {result['timed_fits']} timed fits of LinearSVC did not converge "
             f"in {MAX_ITER:,} iterations.",
         ]
     )
@@ -145,10 +150,12 @@ def show(name: str, result: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, default=1000, help="embeddings (default: 1000)")
-    parser.add_argument("--columns", type=int, default=512, help="their columns (default: 512)")
-    parser.add_argument("--timed-folds", type=int, default=3, help="outer folds LinearSVC is timed on (default: 3)")
-    parser.add_argument("--seed", type=int, default=0, help="of the embeddings (default: 0)")
+    parser.add_argument("--points", type=int, default=1000, help="number of vectors (default: 1000)")
+    parser.add_argument("--columns", type=int, default=512, help="columns per vector (default: 512)")
+    parser.add_argument(
+        "--timed-folds", type=int, default=3, help="outer folds that LinearSVC is timed on (default: 3)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the vectors (default: 0)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--output", type=Path, help="also write the JSON to a file")
     options = parser.parse_args()

@@ -1,8 +1,8 @@
-"""Sparse views against the dense ones and against PyTorch Geometric's push: time, memory and error, as ratios.
+"""Sparse views, compared with dense ones and with PyTorch Geometric's push: time, memory and error, as ratios.
 
-Every method runs in a process of its own on the same random graph of PubMed's size with heavy-tailed degrees, after a
-warm-up on a small graph that leaves compilation out. Memory is the most the process ever held, less what it held
-before it began. A ratio is theirs / ours: above 1, ours is faster or smaller.
+Every method runs in a separate process on the same random graph of PubMed's size with heavy-tailed degrees, after a
+warm-up on a small graph that excludes compilation. Memory is the peak of the process, minus what it held before the
+call. A ratio is theirs / ours: above 1, ours is faster or smaller.
 
     python benchmarks/views.py
     python benchmarks/views.py --json --nodes 5000 --edges 12000
@@ -32,7 +32,7 @@ SAMPLED_ROWS = 64
 
 
 def citation_like(nodes: int, edges: int, seed: int) -> Graph:
-    """A random graph whose expected degrees follow a power law, like those of citations."""
+    """A random graph with expected degrees that follow a power law, as in citation graphs."""
     rng = np.random.default_rng(seed)
     popularity = (1.0 - rng.random(nodes)) ** (-1 / 1.7)
     popularity = np.minimum(popularity, 40 * popularity.mean())
@@ -55,10 +55,10 @@ def push_ppr(graph: Graph) -> sp.csr_array:
 
 
 def pyg_ppr(graph: Graph, rows: np.ndarray | None = None) -> tuple[sp.csr_array, float]:
-    """PyTorch Geometric's push in the symmetric form, the rows asked for, and the seconds spent in its own calls.
+    """PyTorch Geometric's push in symmetric form, for the given rows, and the seconds spent in its own calls.
 
-    It returns Python lists of every entry it touched, more than this machine may hold for all rows at once: it is
-    asked for 1,024 rows at a time, of which the largest entries are kept, as ours does.
+    It returns Python lists of every entry it visited, which may not fit in memory for all rows together. It is called
+    with 1,024 rows at a time, and the largest entries are kept, as in ours.
     """
     import torch
     from torch_geometric.utils import get_ppr
@@ -85,7 +85,7 @@ def pyg_ppr(graph: Graph, rows: np.ndarray | None = None) -> tuple[sp.csr_array,
 
 
 def dense_ppr(graph: Graph) -> np.ndarray:
-    """The inverse by Cholesky in single precision: the fastest dense way, in place."""
+    """The inverse by Cholesky factorisation in single precision, in place: the fastest dense method."""
     matrix = normalised_adjacency(graph)[0].astype(np.float32).toarray()
     matrix *= -(1 - ALPHA)
     matrix[np.diag_indices_from(matrix)] += 1
@@ -95,7 +95,7 @@ def dense_ppr(graph: Graph) -> np.ndarray:
     assert not unfinished
     result = np.asarray(inverse.T)
     result *= ALPHA
-    for start in range(0, len(result), 512):  # LAPACK fills one triangle
+    for start in range(0, len(result), 512):  # LAPACK fills only one triangle
         stop = start + 512
         result[stop:, start:stop] = result[start:stop, stop:].T
         square = result[start:stop, start:stop]
@@ -116,7 +116,7 @@ def dense_heat(graph: Graph) -> np.ndarray:
 
 
 def expm_rows(graph: Graph, rows: np.ndarray) -> np.ndarray:
-    """Some rows of the exact heat view, by SciPy's action of the exponential, in double precision."""
+    """Rows of the exact heat view in double precision, computed with SciPy's ``expm_multiply``."""
     looped, degrees = with_self_loops(graph)
     generator = TIME * sp.csr_array(looped / degrees[:, None]) - TIME * sp.eye_array(graph.nodes)  # T transposed
     chosen = np.zeros((graph.nodes, len(rows)))
@@ -125,7 +125,7 @@ def expm_rows(graph: Graph, rows: np.ndarray) -> np.ndarray:
 
 
 def errors(approximate: sp.csr_array, exact: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
-    """The largest error of a kept entry, and of the k-th largest value of a row whatever its place; ``exact[rows]``."""
+    """The largest error of a kept entry, and of the k-th largest value of a row in any column; ``exact[rows]``."""
     entry, value = 0.0, 0.0
     for i, row in zip(rows, exact, strict=True):
         kept = slice(approximate.indptr[i], approximate.indptr[i + 1])
@@ -140,8 +140,8 @@ def errors(approximate: sp.csr_array, exact: np.ndarray, rows: np.ndarray) -> tu
 
 
 def measured(method: Callable[..., Any], graph: Graph, *arguments: Any) -> tuple[Any, dict[str, float]]:
-    """The result, seconds and bytes, compilation left out."""
-    method(citation_like(400, 900, seed=1))  # compiles, and starts the threads
+    """The result, seconds and bytes, without compilation."""
+    method(citation_like(400, 900, seed=1))  # compiles and starts the threads
     return spent(method, graph, *arguments)
 
 
@@ -158,7 +158,7 @@ def run_sparse(
 def run_dense_ppr(
     shape: tuple[int, int, int], against: dict[str, tuple[sp.csr_array, np.ndarray]]
 ) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
-    """Measures the inverse where it is made, and compares the sparse views with it: it is too large to send."""
+    """Measure the inverse and compare the sparse views with it in the same process: it is too large to send."""
     exact, cost = measured(dense_ppr, citation_like(*shape))
     return {name: errors(matrix, exact[rows], rows) for name, (matrix, rows) in against.items()}, cost
 
@@ -252,7 +252,7 @@ def show(result: dict[str, Any]) -> str:
             f"  at {heat['nodes_dense']:,} nodes:",
             _line("ours", small, 1.0, 1.0),
             _line("dense exponential", expm, heat["time_ratio_dense"], heat["memory_ratio_dense"]),
-            "  The dense exponential grows with the cube of the nodes, ours with their square at most: the ratio",
+            "  The dense exponential grows with the cube of the nodes, ours at most with their square, so the ratio",
             f"  at {result['nodes']:,} nodes is larger. The error is over {heat['rows_error']} rows of the full one.",
         ]
     )
@@ -264,7 +264,7 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=44324, help="its edges (default: PubMed's 44324)")
     parser.add_argument("--dense-nodes", type=int, default=3000, help="nodes for the dense exponential (default: 3000)")
     parser.add_argument("--pyg-rows", type=int, default=4096, help="rows PyG is timed on (default: 4096)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random graph (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random graph (default: 0)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     result = benchmark(options.nodes, options.edges, options.dense_nodes, options.pyg_rows, options.seed)

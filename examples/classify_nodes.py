@@ -1,6 +1,6 @@
-"""A node embedder beside scikit-learn's classifiers: the topics of Cora's papers, from 140 labelled ones.
+"""Predict the topics of Cora's papers from 140 labelled ones: a node embedder and scikit-learn's classifiers.
 
-The embedder takes the citation graph and the papers' words; it never sees a topic. A sparse diffusion makes it quick.
+The embedder uses the citation graph and the papers' words; it never sees a topic. A sparse diffusion makes it fast.
 
     python examples/classify_nodes.py
 """
@@ -14,15 +14,15 @@ from mvgrl import NodeEmbedder
 from mvgrl.datasets import load
 from mvgrl.views import PPR
 
-cora = load("cora-linqs")  # comes inside a package: no download
+cora = load("cora-linqs")  # included in a package, no download
 assert cora.splits is not None
 train, val, test = (cora.splits[name] for name in ("train", "val", "test"))
 
 embedder = NodeEmbedder(views=("adjacency", PPR(top_k=32)), random_state=0)
-papers = embedder.fit_transform(cora.graph)  # one row a paper, in the order of embedder.ids_
+papers = embedder.fit_transform(cora.graph)  # one row per paper, in the order of embedder.ids_
 print(f"{papers.shape[0]} papers, {papers.shape[1]} dimensions, {len(embedder.history_)} epochs")
 
-# The numbers are small, and a regularised classifier would take that for a lack of evidence: scale them first.
+# The vectors' values are small, which makes a regularised classifier underfit: scale them first.
 candidates = {
     f"logistic regression, C={strength}": make_pipeline(StandardScaler(), LogisticRegression(C=strength))
     for strength in (0.001, 0.01, 0.1)
@@ -31,4 +31,4 @@ for model in candidates.values():
     model.fit(papers[train], cora.target[train])
 best = max(candidates, key=lambda name: candidates[name].score(papers[val], cora.target[val]))
 accuracy = candidates[best].score(papers[test], cora.target[test])
-print(f"{best}, chosen on the validation papers: {100 * accuracy:.1f} % of {len(test)} test papers right")
+print(f"{best}, chosen on the validation papers: {100 * accuracy:.1f} % accuracy on {len(test)} test papers")

@@ -1,13 +1,13 @@
-"""Embed Cora's 2,708 papers without looking at a label, then see how well a linear classifier reads their topics.
+"""Embed Cora's 2,708 papers without labels, then measure how well a linear classifier predicts their topics.
 
-MVGRL contrasts two views of the citation graph: who cites whom (adjacency), and who can be reached by a random walk
-that keeps coming home (personalised PageRank). A paper's vector in one view must fit the summary of the whole graph
-in the other, and must not fit when the papers' words are shuffled. No label takes part.
+MVGRL contrasts two views of the citation graph: which papers cite each other (adjacency), and which are reached by a
+random walk with restarts (personalised PageRank). A paper's vector in one view must match the summary of the graph in
+the other view, and must not match it when the papers' words are shuffled. No labels are used.
 
     python examples/cora.py [number of seeds] [dataset]
 
-With ``cora`` for the dataset (downloaded, or from the folder MVGRL_DATA names) it is the split that later papers use.
-The paper's 86.8 is on ``cora-linqs``, though it does not say so: that is what the authors' code loads.
+The dataset ``cora`` (downloaded, or read from the folder in MVGRL_DATA) has the split that later papers use. The
+paper's 86.8 is on ``cora-linqs``, which the paper does not say, but which the authors' code loads.
 """
 
 import sys
@@ -20,12 +20,12 @@ from mvgrl.evaluation import linear_probe, propagated, untrained
 from mvgrl.progress import ProgressBar
 
 seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
-cora = load(sys.argv[2] if len(sys.argv) > 2 else "cora-linqs")  # this one comes inside a package: no download
-settings = Settings(task="node", views=("adjacency", "ppr"))  # one layer, 512 dimensions, the whole graph at once
+cora = load(sys.argv[2] if len(sys.argv) > 2 else "cora-linqs")  # included in a package, no download
+settings = Settings(task="node", views=("adjacency", "ppr"))  # one layer, 512 dimensions, full graph
 
 
 def accuracy(embeddings: np.ndarray, seed: int) -> float:
-    """The share of test papers whose topic a linear classifier, fitted on 140 papers, gets right."""
+    """The test accuracy, in percent, of a linear classifier trained on 140 papers."""
     assert cora.splits is not None
     return 100 * float(linear_probe(embeddings, cora.target, cora.splits["train"], cora.splits["test"], seed=seed))
 
@@ -35,7 +35,7 @@ scores: dict[str, list[float]] = {"MVGRL, trained": [], "the same, untrained": [
 for seed in seeds:
     with ProgressBar(settings, f"seed {seed}") as bar:
         trained = fit(cora.graph, settings, seed=seed, callbacks=[bar])
-    papers, _ = trained.represent()  # one vector a paper, the sum of its two views' codes
+    papers, _ = trained.represent()  # a vector per paper, the sum over both views
     scores["MVGRL, trained"].append(accuracy(papers, seed))
     scores["the same, untrained"].append(accuracy(untrained(cora.graph, settings, seed=seed), seed))
     scores["propagated features"].append(accuracy(propagated(cora.graph, settings), seed))

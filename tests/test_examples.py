@@ -1,4 +1,4 @@
-"""The examples do what they say, and the plain reference of the benchmark is the same mathematics."""
+"""The examples reach their accuracy, and the benchmark's dense reference computes the same loss as the library."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_cora_reaches_its_accuracy() -> None:
-    """Two seeds on the CPU: a minute or two, and the one test that shows that the whole of it learns."""
-    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / "cora.py"), "2"]
+    """One seed on the CPU: the test that shows that training as a whole works."""
+    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / "cora.py"), "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -25,7 +25,7 @@ def test_cora_reaches_its_accuracy() -> None:
 
 
 @pytest.mark.parametrize("name", ["FULL", "SAMPLED"])
-def test_the_plain_dense_step_computes_our_loss_and_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dense_reference_computes_our_loss_and_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
@@ -46,7 +46,7 @@ def test_the_plain_dense_step_computes_our_loss_and_gradients(name: str, monkeyp
 
 
 @pytest.mark.parametrize(("name", "least"), [("classify_graphs", 80.0), ("classify_nodes", 83.0)])
-def test_the_scikit_learn_examples(name: str, least: float) -> None:
+def test_the_scikit_learn_examples_reach_their_accuracy(name: str, least: float) -> None:
     command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / f"{name}.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

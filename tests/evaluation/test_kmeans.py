@@ -1,4 +1,4 @@
-"""K-Means finds what scikit-learn's finds."""
+"""The batched K-Means for GPUs finds what scikit-learn's finds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def inertia(points: np.ndarray, found: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("clusters", "spread"), [(2, 0.3), (3, 1.0), (7, 0.6), (7, 2.0)])
-def test_its_clusters_are_as_tight_as_scikit_learns(clusters: int, spread: float) -> None:
+def test_inertia_is_as_low_as_scikit_learns(clusters: int, spread: float) -> None:
     generator = np.random.default_rng(clusters)
     truth = generator.integers(0, clusters, 600)
     points = generator.normal(size=(clusters, 20))[truth] + spread * generator.normal(size=(600, 20))
@@ -27,19 +27,19 @@ def test_its_clusters_are_as_tight_as_scikit_learns(clusters: int, spread: float
         assert adjusted_rand_score(theirs.labels_, found) > 0.99
 
 
-def test_far_from_the_origin_it_still_tells_points_apart() -> None:
+def test_clusters_far_from_the_origin_are_found() -> None:
     points = torch.tensor([[1e4], [1e4 + 1], [1e4 + 10], [1e4 + 11]])
     found = kmeans(points, 2).tolist()
     assert found[0] == found[1] != found[2] == found[3]
 
 
-def test_the_seed_decides_and_more_starts_are_not_worse() -> None:
+def test_the_seed_determines_the_clusters_and_more_starts_are_not_worse() -> None:
     points = torch.from_numpy(np.random.default_rng(0).normal(size=(300, 5)))
     assert kmeans(points, 6, seed=1).tolist() == kmeans(points, 6, seed=1).tolist()
     one, ten = (inertia(points.numpy(), kmeans(points, 6, starts=starts).numpy()) for starts in (1, 20))
     assert ten <= one
 
 
-def test_more_clusters_than_distinct_points() -> None:
+def test_more_clusters_than_distinct_points_are_accepted() -> None:
     found = kmeans(torch.tensor([[0.0], [0.0], [1.0]]), 3)
     assert found[0] == found[1] != found[2]

@@ -1,23 +1,26 @@
-"""Logistic regression: scikit-learn's optimum, tuned as a plain loop would tune it, and blind to what it predicts."""
+"""Logistic regression: scikit-learn's optimum, tuned like a plain loop, without a look at the labels it predicts."""
 
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from mvgrl.errors import InputError, SettingsError
-from mvgrl.evaluation import logistic, logistic_fit, logistic_predictions, logistic_probe
+from mvgrl.evaluation import logistic, logistic_fit, logistic_predictions, logistic_probe, newton
 
 TRAIN, VAL, TEST = np.arange(60), np.arange(60, 120), np.arange(120, 240)
+GRID = (1e-2, 1.0, 1e2)  # enough where the number of strengths does not matter
 
 
 def drawn(classes, columns, apart, seed=0):
-    """Points around a centre for each class, off the origin and of no particular scale; classes of unequal size."""
+    """Points around a centre per class, away from the origin; classes of unequal size."""
     random = np.random.default_rng(seed)
     labels = random.choice(classes, size=240, p=np.arange(1, classes + 1) / np.arange(1, classes + 1).sum())
     labels[:classes] = np.arange(classes)
@@ -30,6 +33,15 @@ def problem():
     return drawn(classes=4, columns=20, apart=0.5)
 
 
+@pytest.fixture(params=["scikit-learn", "batched"])
+def solver(request, monkeypatch):
+    """Solve as on the CPU, or with the batched solver that GPUs use."""
+    if request.param == "batched":
+        monkeypatch.setattr(logistic, "solve_with_sklearn", newton.solve)
+        monkeypatch.setitem(logistic._CHUNK_BYTES, "cpu", 2**30)
+    return request.param
+
+
 def scaled(points, train=TRAIN):
     points = points - points[train].mean(0)
     return points / np.sqrt((points[train] ** 2).sum(1).mean())
@@ -40,31 +52,50 @@ def oracle(points, labels, C, **options):
     return LogisticRegression(C=C, **options).fit(points[TRAIN], labels[TRAIN])
 
 
-@pytest.mark.parametrize("columns", [1, 5, 90], ids="{} columns".format)
-@pytest.mark.parametrize("classes", [2, 3, 5], ids="{} classes".format)
-@pytest.mark.parametrize("apart", [0.0, 0.7], ids=["mixed", "apart"])
-def test_it_is_scikit_learns_optimum(classes, columns, apart):
+@cache
+def known_optimum(classes, columns, apart, C):
+    points, labels = drawn(classes, columns, apart)
+    machine = oracle(scaled(points), labels, C)
+    return machine.predict_proba(scaled(points)[TEST]), machine.predict(scaled(points)[TEST]), machine.classes_
+
+
+@pytest.mark.parametrize(  # every pair of values
+    ("classes", "columns", "apart"),
+    [
+        (2, 1, 0.0),
+        (2, 5, 0.7),
+        (2, 90, 0.7),
+        (3, 1, 0.7),
+        (3, 5, 0.0),
+        (3, 90, 0.7),
+        (5, 1, 0.0),
+        (5, 5, 0.7),
+        (5, 90, 0.0),
+    ],
+    ids=str,
+)
+def test_fit_is_scikit_learns_optimum(classes, columns, apart, solver):
     points, labels = drawn(classes, columns, apart)
     for C in (1e-3, 1.0, 30.0):
         fit = logistic_fit(points, labels, TRAIN, TEST, strengths=[C])
-        known = oracle(scaled(points), labels, C)
-        np.testing.assert_allclose(fit.probabilities, known.predict_proba(scaled(points)[TEST]), rtol=0, atol=1e-6)
-        assert fit.predictions.tolist() == known.predict(scaled(points)[TEST]).tolist()
-        assert fit.classes.tolist() == known.classes_.tolist()
+        probabilities, predictions, names = known_optimum(classes, columns, apart, C)
+        np.testing.assert_allclose(fit.probabilities, probabilities, rtol=0, atol=1e-6)
+        assert fit.predictions.tolist() == predictions.tolist()
+        assert fit.classes.tolist() == names.tolist()
 
 
 @pytest.mark.parametrize(("columns", "apart"), [(3, 0.0), (3, 30.0), (90, 0.5)], ids=["mixed", "far apart", "wide"])
-def test_a_large_C_converges_whether_or_not_the_classes_can_be_told_apart(columns, apart):
+def test_a_large_C_converges_for_separable_and_mixed_classes(columns, apart, solver):
     points, labels = drawn(3, columns, apart)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = logistic_fit(points, labels, TRAIN, TEST, strengths=[1e6]).probabilities
-        # lbfgs stops short of so sharp an optimum
+        # lbfgs stops before it reaches such a sharp optimum
         known = oracle(scaled(points), labels, 1e6, solver="newton-cholesky").predict_proba(scaled(points)[TEST])
     np.testing.assert_allclose(found, known, rtol=0, atol=1e-6)
 
 
-def test_it_converges_where_whole_newton_steps_go_round_in_circles():
+def test_fit_converges_where_full_newton_steps_cycle(solver):
     random = np.random.default_rng(151)
     points, labels = random.standard_cauchy(size=(80, 35)), random.integers(4, size=80)
     everyone = np.arange(80)
@@ -76,14 +107,14 @@ def test_it_converges_where_whole_newton_steps_go_round_in_circles():
     np.testing.assert_allclose(found, known, rtol=0, atol=1e-6)
 
 
-def test_regressions_that_did_not_converge_are_told_of(problem, monkeypatch):
-    monkeypatch.setattr(logistic, "_MOST_STEPS", 8)
-    with pytest.warns(ConvergenceWarning, match=r"1 of 2 logistic regressions have not converged in 8 steps"):
+def test_regressions_that_did_not_converge_are_counted_in_a_warning(problem, solver, monkeypatch):
+    monkeypatch.setattr(newton if solver == "batched" else logistic, "_MAX_STEPS", 8)
+    with pytest.warns(ConvergenceWarning, match=r"1 of 2 logistic regressions did not converge in 8 steps"):
         logistic_probe(*problem, TRAIN, TEST, val=VAL, strengths=[1e-9, 1e3])
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_strength_is_that_of_a_plain_loop(seed):
+def test_the_chosen_strength_is_that_of_a_plain_loop(seed):
     points, labels = drawn(classes=4, columns=20, apart=0.4, seed=seed)
     best = (-1.0, None, None)
     for C in logistic.STRENGTHS:
@@ -95,33 +126,32 @@ def test_the_strength_is_that_of_a_plain_loop(seed):
     assert float(logistic_probe(points, labels, TRAIN, TEST, val=VAL)) == best[2]
 
 
-def test_among_equals_the_smallest_C_is_chosen_in_whatever_order_they_come():
+def test_ties_go_to_the_smallest_C_in_any_order():
     points, labels = drawn(3, 5, apart=30.0)
     fit = logistic_fit(points, labels, TRAIN, TEST, val=VAL, strengths=[1e3, 10.0, 1e2])
     assert fit.predictions.tolist() == labels[TEST].tolist()
     assert float(fit.strengths) == 10.0
 
 
-@pytest.mark.parametrize("chunk", [2**26, 1], ids=["together", "one by one"])
-def test_entries_of_a_stack_do_not_meet(problem, chunk, monkeypatch):
+def test_entries_of_a_stack_do_not_affect_each_other(problem, solver):
     points, labels = problem
-    monkeypatch.setitem(logistic._CHUNK_BYTES, "cpu", chunk)
-    noise = 3 * np.random.default_rng(1).normal(size=(2, 3, *points.shape))
-    stack = points + np.array([[0.0, 0.5, 1.0], [0.2, 4.0, 1.5]])[..., None, None] * noise
-    fit = logistic_fit(stack, labels, TRAIN, TEST, val=VAL)
-    for place in np.ndindex(2, 3):
-        alone = logistic_fit(stack[place], labels, TRAIN, TEST, val=VAL)
+    tuned = {"val": VAL, "strengths": GRID}
+    noise = 3 * np.random.default_rng(1).normal(size=(2, 2, *points.shape))
+    stack = points + np.array([[0.0, 0.5], [4.0, 1.5]])[..., None, None] * noise
+    fit = logistic_fit(stack, labels, TRAIN, TEST, **tuned)
+    for place in np.ndindex(2, 2):
+        alone = logistic_fit(stack[place], labels, TRAIN, TEST, **tuned)
         assert fit.strengths[place] == alone.strengths
         np.testing.assert_allclose(fit.probabilities[place], alone.probabilities, rtol=0, atol=1e-9)
     assert len(np.unique(fit.strengths)) > 1
-    scores = logistic_probe(stack, labels, TRAIN, TEST, val=VAL)
+    scores = logistic_probe(stack, labels, TRAIN, TEST, **tuned)
     assert scores.tolist() == (fit.predictions == labels[TEST]).mean(-1).tolist()
-    assert logistic_predictions(stack, labels, TRAIN, TEST, val=VAL).tolist() == fit.predictions.tolist()
+    assert logistic_predictions(stack, labels, TRAIN, TEST, **tuned).tolist() == fit.predictions.tolist()
 
 
-def test_an_entry_that_takes_longer_is_not_left_behind():
+def test_an_entry_that_takes_more_steps_also_converges(solver):
     easy, labels = drawn(3, 3, apart=0.0)
-    far = easy + 100 * np.random.default_rng(0).normal(size=(3, 3))[labels]  # takes twice the steps
+    far = easy + 100 * np.random.default_rng(0).normal(size=(3, 3))[labels]  # takes twice as many steps
     for stack in ([easy, far], [far, easy]):
         found = logistic_fit(np.stack(stack), labels, TRAIN, TEST, strengths=[1e4]).probabilities
         for one, points in zip(found, stack, strict=True):
@@ -129,7 +159,15 @@ def test_an_entry_that_takes_longer_is_not_left_behind():
             np.testing.assert_allclose(one, alone, rtol=0, atol=1e-9)
 
 
-def test_neither_scale_nor_origin_of_the_embeddings_matters(problem):
+def test_the_fit_does_not_depend_on_the_number_of_threads(problem):
+    expected = logistic_fit(*problem, TRAIN, TEST, val=VAL)
+    with threadpool_limits(4):
+        found = logistic_fit(*problem, TRAIN, TEST, val=VAL)
+    assert np.array_equal(found.probabilities, expected.probabilities)
+    assert found.strengths == expected.strengths
+
+
+def test_scale_and_origin_of_the_embeddings_do_not_matter(problem):
     points, labels = problem
     plain = logistic_fit(points, labels, TRAIN, TEST, val=VAL)
     moved = logistic_fit(1e-6 * points + 3, labels, TRAIN, TEST, val=VAL)
@@ -137,7 +175,7 @@ def test_neither_scale_nor_origin_of_the_embeddings_matters(problem):
     np.testing.assert_allclose(moved.probabilities, plain.probabilities, rtol=0, atol=1e-6)
 
 
-def test_collapsed_embeddings_say_how_frequent_each_class_is(problem):
+def test_collapsed_embeddings_predict_the_class_frequencies(problem, solver):
     labels = problem[1]
     shares = np.bincount(labels[TRAIN]) / len(TRAIN)
     for row in (np.zeros(7), np.random.default_rng(0).normal(size=7)):
@@ -145,42 +183,47 @@ def test_collapsed_embeddings_say_how_frequent_each_class_is(problem):
         np.testing.assert_allclose(fit.probabilities, np.broadcast_to(shares, (len(TEST), 4)), rtol=0, atol=1e-9)
 
 
-def test_points_that_say_nothing_and_a_single_class_have_an_optimum_too():
+def test_uninformative_points_and_a_single_class_have_an_optimum(solver):
     corners = [[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]]
     fit = logistic_fit(corners, ["even", "even", "odd", "odd"], [0, 1, 2, 3], [0, 3], strengths=[100.0])
     np.testing.assert_allclose(fit.probabilities, 0.5, rtol=0, atol=1e-9)
     assert logistic_predictions(corners, ["one"] * 4, [0, 1], [2, 3], strengths=[1.0]).tolist() == ["one", "one"]
 
 
-def test_arrays_tensors_masks_and_text_give_the_same_score(problem):
+def test_arrays_tensors_masks_and_strings_give_the_same_score(problem):
     points, labels = problem[0].astype(np.float32), problem[1]
     train, val = np.isin(np.arange(240), TRAIN), np.isin(np.arange(240), VAL)
-    expected = logistic_probe(points, labels, TRAIN, TEST, val=VAL)
+    expected = logistic_probe(points, labels, TRAIN, TEST, val=VAL, strengths=GRID)
     assert expected.shape == ()
     with torch.inference_mode():
         tensors = [torch.from_numpy(part) for part in (points, labels, train, ~(train | val))]
-        assert logistic_probe(*tensors, val=torch.from_numpy(val), device="cpu") == expected
+        assert logistic_probe(*tensors, val=torch.from_numpy(val), device="cpu", strengths=GRID) == expected
     texts = [f"class {i}" for i in labels]
-    assert logistic_probe(points.tolist(), texts, TRAIN.tolist(), TEST.tolist(), val=VAL.tolist()) == expected
+    assert (
+        logistic_probe(points.tolist(), texts, TRAIN.tolist(), TEST.tolist(), val=VAL.tolist(), strengths=GRID)
+        == expected
+    )
     for own in (np.array(texts), labels > 1, labels / 4):
-        predicted = logistic_predictions(points, own, TRAIN, TEST, val=VAL)
+        predicted = logistic_predictions(points, own, TRAIN, TEST, val=VAL, strengths=GRID)
         assert predicted.dtype.kind == own.dtype.kind
-        assert np.mean(predicted == own[TEST]) == float(logistic_probe(points, own, TRAIN, TEST, val=VAL))
+        assert np.mean(predicted == own[TEST]) == float(
+            logistic_probe(points, own, TRAIN, TEST, val=VAL, strengths=GRID)
+        )
 
 
 @pytest.mark.parametrize("nothing", ["", None, np.nan, "another class"], ids=repr)
-def test_the_labels_of_the_nodes_to_predict_are_not_looked_at(problem, nothing):
+def test_the_labels_of_the_nodes_to_predict_are_not_used(problem, nothing):
     points, labels = problem
     texts = [f"class {i}" for i in labels]
-    expected = logistic_fit(points, texts, TRAIN, TEST, val=VAL)
+    expected = logistic_fit(points, texts, TRAIN, TEST, val=VAL, strengths=GRID)
     texts[120:] = [nothing] * 120
-    found = logistic_fit(points, texts, TRAIN, TEST, val=VAL)
+    found = logistic_fit(points, texts, TRAIN, TEST, val=VAL, strengths=GRID)
     assert found.predictions.tolist() == expected.predictions.tolist()
     assert found.strengths == expected.strengths
     assert np.array_equal(found.probabilities, expected.probabilities)
 
 
-def test_the_labels_of_the_val_nodes_choose_and_do_no_more(problem):
+def test_the_labels_of_the_val_nodes_only_choose_the_strength(problem):
     points, labels = problem
     for C in (0.01, 1.0):
         plain = logistic_fit(points, labels, TRAIN, TEST, strengths=[C])
@@ -215,7 +258,7 @@ def test_the_labels_of_the_val_nodes_choose_and_do_no_more(problem):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_wrong_input_is_refused_and_the_place_named(problem, change, error, message):
+def test_invalid_input_is_refused_with_its_place(problem, change, error, message):
     arguments = {"embeddings": problem[0], "labels": problem[1].astype(float), "train": TRAIN, "test": TEST, "val": VAL}
     for node, label in change.get("labels", {}).items():
         arguments["labels"][node] = label

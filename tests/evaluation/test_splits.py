@@ -1,4 +1,4 @@
-"""Random splits: every class gives its share, the seed says which nodes, and nonsense is refused."""
+"""Random splits: stratified, determined by the seed, and strict about their input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LABELS = np.repeat([3, 1, 2], [40, 25, 4])
     val_fraction=st.floats(0, 0.39),
     seed=st.integers(0, 99),
 )
-def test_the_parts_share_out_every_class(sizes, train_fraction, val_fraction, seed):
+def test_splits_are_stratified_partitions(sizes, train_fraction, val_fraction, seed):
     labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes) + 1), [*sizes, 100]))
     splits = random_splits(labels, train_fraction=train_fraction, val_fraction=val_fraction, count=2, seed=seed)
     for split in splits:
@@ -33,15 +33,15 @@ def test_the_parts_share_out_every_class(sizes, train_fraction, val_fraction, se
             assert val == min(round(val_fraction * size), size - train)
 
 
-def test_every_node_gets_its_turn():
+def test_every_node_is_drawn_equally_often():
     seen = np.zeros(len(LABELS))
     for split in random_splits(LABELS, train_fraction=0.25, count=400):
         seen[split["train"]] += 1
-    # A quarter of 400 draws, give or take four standard deviations; 6 of 25 and 1 of 4 round to nearly the same.
+    # A quarter of 400 draws, within four standard deviations; 6 of 25 and 1 of 4 are nearly the same fraction.
     assert 60 < seen.min() < seen.max() < 140
 
 
-def test_the_seed_and_the_place_decide_not_the_count():
+def test_a_split_depends_on_the_seed_and_its_index_but_not_on_the_count():
     few, many = random_splits(LABELS, count=2, seed=7), random_splits(LABELS, count=5, seed=7)
     for one, other in zip(few, many[:2], strict=True):
         assert {part: nodes.tolist() for part, nodes in one.items()} == {p: n.tolist() for p, n in other.items()}
@@ -57,7 +57,7 @@ def test_the_seed_and_the_place_decide_not_the_count():
         ["a", None, "b", "a", "b", float("nan"), "a", "b", "a", "b"],
         torch.tensor([0, torch.nan, 1, 0, 1, torch.nan, 0, 1, 0, 1]),
     ],
-    ids=["NaN", "empty text", "None among texts", "tensor"],
+    ids=["NaN", "empty string", "None among strings", "tensor"],
 )
 def test_nodes_without_a_label_are_in_no_part(labels):
     for split in random_splits(labels, train_fraction=0.5, val_fraction=0.25, count=3):
@@ -65,7 +65,7 @@ def test_nodes_without_a_label_are_in_no_part(labels):
         assert sorted(np.concatenate(list(split.values())).tolist()) == [0, 2, 3, 4, 6, 7, 8, 9]
 
 
-def test_true_and_false_are_classes():
+def test_booleans_are_classes():
     split = random_splits(np.arange(20) < 10, train_fraction=0.3, val_fraction=0, count=1)[0]
     assert (split["train"] < 10).sum() == 3
     assert len(split["train"]) == 6
@@ -75,18 +75,18 @@ def test_true_and_false_are_classes():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"train_fraction": 0}, "train_fraction is 0; give a share"),
+        ({"train_fraction": 0}, "train_fraction is 0; it must be between 0 and 1"),
         ({"train_fraction": 1.0}, "train_fraction is 1.0"),
         ({"val_fraction": -0.1}, "val_fraction is -0.1"),
         ({"val_fraction": 1}, "val_fraction is 1"),
         ({"val_fraction": float("nan")}, "val_fraction is nan"),
-        ({"train_fraction": 0.5, "val_fraction": 0.5}, "add up to less than 1"),
-        ({"count": 0}, "at least one split"),
-        ({"seed": -1}, "seed is -1; give a whole number"),
+        ({"train_fraction": 0.5, "val_fraction": 0.5}, "together they must be less than 1"),
+        ({"count": 0}, "count is 0; it must be at least 1"),
+        ({"seed": -1}, "seed is -1; it must be an integer"),
     ],
     ids=str,
 )
-def test_wrong_options_are_refused(options, message):
+def test_invalid_options_are_refused(options, message):
     with pytest.raises(SettingsError, match=message):
         random_splits(LABELS, **options)
 
@@ -94,10 +94,10 @@ def test_wrong_options_are_refused(options, message):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["a", "a", ""], "only the class a; give the labels of at least two"),
-        (["", ""], "no class at all"),
-        ([[0, 1]], r"shape \(1, 2\); give one a node"),
-        (["a", "b"], "none is left to test; lower the fractions or give larger classes"),
+        (["a", "a", ""], "only the class a; at least two classes are needed"),
+        (["", ""], "labels has no classes"),
+        ([[0, 1]], r"shape \(1, 2\); give one label per node"),
+        (["a", "b"], "no test nodes remain; lower the fractions or use larger classes"),
         (["a", "b", ("c", "d")], r"node 2 has \('c', 'd'\)"),
     ],
     ids=str,

@@ -1,13 +1,16 @@
-"""Logistic regression at its optimum, as strong as the validation nodes like it best.
+"""Logistic regression at its optimum, with the strength chosen on the validation nodes.
 
-Beside the linear probe, which stops after so many steps of Adam, this has no step size, no first weights and no seed.
+Unlike the linear probe, which stops after a fixed number of Adam steps, it has no learning rate, no initial weights
+and no seed. On the CPU scikit-learn's newton-cg solves it: for the same optimum it takes 1.4 times as long as our
+batched solver for one seed and about twice as long for many (``benchmarks/probes.py``, recorded in
+``results/benchmarks/probes.json``), half a second per seed of Cora. On a GPU :mod:`mvgrl.evaluation.newton` solves all
+seeds together.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,21 +19,20 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from mvgrl.errors import SettingsError
+from mvgrl.evaluation import newton
 from mvgrl.evaluation.checks import check_known, check_scorable, checked_embeddings, checked_labels, node_numbers
-from mvgrl.evaluation.svm_solver import side_by_side
+from mvgrl.evaluation.threads import one_thread
 
-# Points are scaled to a mean square of 1: below these C every direction is held to next to nothing, and only the
-# class means are read; above them train nodes that can be told apart are told apart almost surely.
+# Points are scaled to a mean square of 1. With a C below these, the weights are close to 0 and only the class means
+# matter; above them, train nodes that are separable are almost certainly separated.
 STRENGTHS = tuple(10.0**power for power in range(-3, 4))
 
-_TOLERANCE = 1e-12  # of the gradient, against C·n, the most it can be
-_MOST_STEPS, _MOST_DIRECTIONS = 200, 500  # Newton's, and the conjugate directions of each
-_LENGTHS = (0.25, 0.5, 1.0)  # shares of Newton's step, tried from the shortest
-_CHUNK_BYTES = {"cpu": 2**26, "cuda": 2**30}  # for the points of the entries of a stack that are solved at once
+_TOLERANCE, _MAX_STEPS = 1e-12, 200  # scikit-learn's tol, of the gradient of the mean loss, and max_iter
+_CHUNK_BYTES = {"cpu": 0, "cuda": 2**30}  # for the points of the stack entries that are solved together
 
 
 class LogisticFit(NamedTuple):
-    """What the regression says of the nodes, and the C it was given; ... are the leading dimensions of a stack."""
+    """Predictions for the nodes and the C that was chosen; ... are the leading dimensions of a stack."""
 
     predictions: np.ndarray  # ... × nodes, labels
     probabilities: np.ndarray  # ... × nodes × classes
@@ -48,10 +50,10 @@ def logistic_probe(
     strengths: Sequence[float] = STRENGTHS,
     device: torch.device | str | None = None,
 ) -> np.ndarray:
-    """Accuracy on the test nodes of the logistic regression of :func:`logistic_fit`, tuned on the val nodes.
+    """Compute the test accuracy of the logistic regression of :func:`logistic_fit`, tuned on the val nodes.
 
-    ``embeddings`` is n×d, or a stack ...×n×d whose regressions are all solved at once; the scores have the leading
-    dimensions. ``train``, ``test`` and ``val`` are node numbers or masks.
+    ``embeddings`` is n×d, or a stack ...×n×d with a regression per entry; the scores have the leading dimensions.
+    ``train``, ``test`` and ``val`` are node numbers or masks.
 
     >>> points = np.array([[-2.0], [-1.0], [0.5], [1.0], [2.0]])
     >>> float(logistic_probe(points, ["low", "low", "high", "high", "high"], train=[0, 4], test=[1, 3], val=[2]))
@@ -75,7 +77,7 @@ def logistic_predictions(
     strengths: Sequence[float] = STRENGTHS,
     device: torch.device | str | None = None,
 ) -> np.ndarray:
-    """The labels that the regression of :func:`logistic_fit` gives the nodes, ... × as many as they are.
+    """Predict the nodes' labels with the regression of :func:`logistic_fit`, ... × nodes.
 
     >>> points = np.array([[-2.0], [-1.0], [0.5], [1.0], [2.0]])
     >>> logistic_predictions(points, ["low", "", "high", "", "high"], train=[0, 4], nodes=[1, 3], val=[2]).tolist()
@@ -94,13 +96,13 @@ def logistic_fit(
     strengths: Sequence[float] = STRENGTHS,
     device: torch.device | str | None = None,
 ) -> LogisticFit:
-    """Predictions for the nodes, by the one of the strengths with the best accuracy on the val nodes.
+    """Fit on the train nodes, choose the strength with the best accuracy on the val nodes, and predict the nodes.
 
-    A strength is the C of scikit-learn's ``LogisticRegression``, the optimum is its optimum: least ½‖w‖² + C·Σ loss,
-    the intercept free. So that C means the same whatever the scale of the embeddings, those of each entry of a stack
-    are first divided by one number, the root of the mean squared distance of its train nodes from their mean. Among
-    equals the smallest C is chosen, for each entry by itself; a single strength needs no val nodes. The labels of the
-    val nodes serve that choice alone, those of the nodes to predict are not looked at.
+    A strength is the C of scikit-learn's ``LogisticRegression``, and the optimum is the same: it minimises
+    ½‖w‖² + C·Σ loss, without a penalty on the intercept. To make C independent of the embeddings' scale, each entry of
+    a stack is first divided by the root mean squared distance of its train nodes from their mean. Ties go to the
+    smallest C; each entry of a stack has its own. A single strength needs no val nodes. The labels of the val nodes are
+    used for this choice only, those of the nodes to predict are not used.
 
     >>> points = np.array([[-2.0], [-1.0], [0.5], [1.0], [2.0]])
     >>> fit = logistic_fit(points, ["low", "", "high", "", "high"], train=[0, 4], nodes=[1, 3], val=[2])
@@ -123,26 +125,25 @@ def logistic_fit(
     wanted = np.searchsorted(classes, names[val])
     device = codes.device if device is None else torch.device(device)
     stack, asked = codes.reshape(-1, *codes.shape[-2:]), np.concatenate([val, nodes])
-    size = _entries_at_once(len(stack), (len(train) + len(asked)) * stack.shape[-1], device)
+    size = _chunk_size((len(train) + len(asked)) * stack.shape[-1], device)
     numbers, Cs = torch.from_numpy(truth).to(device), torch.from_numpy(grid).to(device)
-
-    def tuned(first: int) -> tuple[np.ndarray, np.ndarray]:
-        points, others = _coordinates(stack[first : first + size], train, asked, device)
-        logits = _product(_solve(points, numbers, len(classes), Cs), others).cpu()
-        hits = (logits[..., : len(val)].argmax(2).numpy() == wanted).sum(-1)
-        best = hits.argmax(1)  # the first, so the smallest C, of the best
-        return best, logits[torch.arange(len(best)), torch.from_numpy(best), :, len(val) :].softmax(1).mT.numpy()
-
-    with side_by_side(device) as each:
-        parts = each(tuned, range(0, len(stack), size))
-    best, probabilities = (np.concatenate(column) for column in zip(*parts, strict=True))
-    probabilities = probabilities.reshape(*leading, len(nodes), len(classes))
+    solve = solve_with_sklearn if device.type == "cpu" else newton.solve
+    chosen, found = [], []
+    with one_thread():  # enough for small matrices
+        for first in range(0, len(stack), size):
+            points, others = principal_axes(stack[first : first + size], train, asked, device)
+            logits = newton.batched_product(solve(points, numbers, len(classes), Cs), others).cpu()
+            hits = (logits[..., : len(val)].argmax(2).numpy() == wanted).sum(-1)
+            best = hits.argmax(1)  # the first, so the smallest C, of the best
+            chosen.append(best)
+            found.append(logits[torch.arange(len(best)), torch.from_numpy(best), :, len(val) :].softmax(1).mT.numpy())
+    probabilities = np.concatenate(found).reshape(*leading, len(nodes), len(classes))
     predictions = classes[probabilities.argmax(-1)]
-    return LogisticFit(predictions, probabilities, classes, grid[best].reshape(leading))
+    return LogisticFit(predictions, probabilities, classes, grid[np.concatenate(chosen)].reshape(leading))
 
 
 def _checked_strengths(strengths: Sequence[float]) -> np.ndarray:
-    """In rising order."""
+    """Sort the strengths in ascending order."""
     try:
         grid = np.asarray(strengths, dtype=np.float64)
     except (TypeError, ValueError):
@@ -152,27 +153,25 @@ def _checked_strengths(strengths: Sequence[float]) -> np.ndarray:
     return np.sort(grid)
 
 
-def _entries_at_once(entries: int, numbers: int, device: torch.device) -> int:
-    """How many entries of a stack, each of so many numbers, are solved as one; on a CPU every thread gets some."""
-    if device.type == "cpu":
-        return max(1, min(_CHUNK_BYTES["cpu"] // (8 * numbers), -(-entries // torch.get_num_threads())))
-    return max(1, _CHUNK_BYTES["cuda"] // (8 * numbers))
+def _chunk_size(numbers: int, device: torch.device) -> int:
+    """Choose how many entries of a stack, of ``numbers`` values each, to process together."""
+    return max(1, _CHUNK_BYTES["cpu" if device.type == "cpu" else "cuda"] // (8 * numbers))
 
 
-def _coordinates(codes: Tensor, train: np.ndarray, asked: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The train and the asked nodes in coordinates that suit the solver, entries × nodes × coordinates.
+def principal_axes(codes: Tensor, train: np.ndarray, asked: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Map the train nodes and the asked nodes to coordinates that suit the solver, entries × nodes × coordinates.
 
-    The optimum is a combination of the train nodes, so their principal axes serve as well as the columns, and there
-    are no more of them than train nodes; along them the systems to be solved are nearly diagonal. The last coordinate
-    is 1: its weight is the intercept.
+    The optimum is a linear combination of the train nodes, so their principal axes can replace the columns: there are
+    no more of them than train nodes, and along them the Hessian is nearly diagonal. The last coordinate is 1: its
+    weight is the intercept.
     """
     trained, others = (
         codes[:, torch.from_numpy(part).to(codes.device)].to(device, torch.float64) for part in (train, asked)
     )
-    middle = trained.mean(1, keepdim=True)
-    trained, others = trained - middle, others - middle
+    centre = trained.mean(1, keepdim=True)
+    trained, others = trained - centre, others - centre
     spread = trained.square().sum(2).mean(1)[:, None, None].sqrt()
-    scale = torch.where(spread > 0, 1 / spread, 0.0)  # 0 where the train nodes are all the same
+    scale = torch.where(spread > 0, 1 / spread, 0.0)  # 0 if all train nodes are the same
     axes = torch.linalg.svd(trained, full_matrices=False).Vh.mT
     return _with_ones(scale * trained @ axes), _with_ones(scale * others @ axes)
 
@@ -181,97 +180,35 @@ def _with_ones(points: Tensor) -> Tensor:
     return torch.cat([points, torch.ones_like(points[..., :1])], dim=-1)
 
 
-def _product(left: Tensor, points: Tensor) -> Tensor:
-    """Each row times each point, entries × strengths × classes × points; with weights for rows, the logits."""
-    return torch.bmm(left.flatten(1, 2), points.mT).unflatten(1, left.shape[1:3])
+def solve_with_sklearn(points: Tensor, truth: Tensor, classes: int, grid: Tensor) -> Tensor:
+    """Compute the same weights as :func:`mvgrl.evaluation.newton.solve`, one regression after the other.
 
-
-def _solve(points: Tensor, truth: Tensor, classes: int, grid: Tensor) -> Tensor:
-    """The optimum for each entry and strength by Newton's method, entries × strengths × classes × coordinates.
-
-    Finished problems stay as they are: their step is 0.
+    >>> points = torch.tensor([[[-1.0, 1.0], [1.0, 1.0]]], dtype=torch.float64)
+    >>> weights = solve_with_sklearn(points, torch.tensor([0, 1]), 2, torch.tensor([1.0], dtype=torch.float64))
+    >>> newton.batched_product(weights, points).softmax(2)[0, 0, 0, 0]
+    tensor(0.6626, dtype=torch.float64)
     """
-    entries, count, width = points.shape
-    # Two classes have one set of weights at scikit-learn, here w/2 and −w/2 with half its square.
-    strengths = (grid / 2 if classes == 2 else grid)[None, :, None, None]
-    held = points.new_ones(width)
-    held[-1] = 0.0  # the intercept is free
-    target = torch.nn.functional.one_hot(truth, classes).T.to(points)
-    squares = points.square()
-    weights = points.new_zeros(entries, len(grid), classes, width)
-    left = torch.arange(len(grid), device=points.device)  # the strengths at which some entry is not there yet
-    for _ in range(_MOST_STEPS):
-        here, strength = weights[:, left], strengths[:, left]
-        shares = _product(here, points).softmax(2)
-        gradient = strength * _product(shares - target, points.mT) + held * here
-        gradient = gradient - gradient.mean(2, keepdim=True)  # the classes' sum is 0, but for rounding
-        size = _norm(gradient) / (strength * count)
-        live = size > _TOLERANCE
-        if not live.any():
-            return weights
-        # The same for all classes, for their sum to stay 0: the free intercepts have no optimum but up to that.
-        diagonal = strength * _product(shares * (1 - shares), squares.mT).mean(2, keepdim=True) + held
-        curved = partial(_curved, points=points, shares=shares, strength=strength, held=held)
-        # The nearer the optimum, the closer to Newton's step it pays to come.
-        step = _conjugate(curved, -gradient, diagonal, live, size.sqrt().clamp(max=0.1))
-        weights[:, left] = here + _length(here, step, points, target, strength, held) * step
-        left = left[live.any(0).flatten()]
-    warnings.warn(
-        f"{int(live.sum())} of {entries * len(grid)} logistic regressions have not converged in {_MOST_STEPS} steps; "
-        "use a smaller C",
-        ConvergenceWarning,
-        stacklevel=2,
-    )
-    return weights
+    from sklearn.linear_model import LogisticRegression
 
-
-def _length(here: Tensor, step: Tensor, points: Tensor, target: Tensor, strength: Tensor, held: Tensor) -> Tensor:
-    """How far to go along each step for the objective to fall.
-
-    Where no point's logits change by more than r against each other, the third derivative of the objective along the
-    step is at most r times the second (Bach, 2010), so that it falls up to log(1 + r)/r of Newton's step at least.
-    A longer way is as safe if it still leads down at its end, for the objective is convex.
-    """
-    logits, change = _product(here, points), _product(step, points)
-    most = (change.amax(2) - change.amin(2)).amax(2)[..., None, None]
-    length = torch.log1p(most) / most.clamp(min=1e-300)
-    for longer in _LENGTHS:
-        slope = strength * _dot((logits + longer * change).softmax(2) - target, change)
-        slope = slope + _dot(held * (here + longer * step), step)
-        length = torch.where(slope <= 0, length.clamp(min=longer), length)
-    return length
-
-
-def _curved(step: Tensor, *, points: Tensor, shares: Tensor, strength: Tensor, held: Tensor) -> Tensor:
-    """The second derivative of the objective times a step."""
-    change = shares * _product(step, points)
-    change = change - shares * change.sum(2, keepdim=True)
-    return strength * _product(change, points.mT) + held * step
-
-
-def _conjugate(
-    curved: Callable[[Tensor], Tensor], right: Tensor, diagonal: Tensor, live: Tensor, tolerance: Tensor
-) -> Tensor:
-    """Conjugate gradients for curved(step) = right, each problem until its residual is a share of what it was."""
-    step, residual, direction = torch.zeros_like(right), right, right / diagonal
-    enough, power = tolerance * _norm(right), _dot(right, direction)
-    for _ in range(_MOST_DIRECTIONS):
-        bent = curved(direction)
-        length = torch.where(live, power / _dot(direction, bent), 0.0)
-        step, residual = step + length * direction, residual - length * bent
-        live = live & (_norm(residual) > enough)
-        if not live.any():
-            break
-        eased = residual / diagonal
-        before, power = power, _dot(residual, eased)
-        direction = torch.where(live, eased + power / before * direction, 0.0)
-    return step
-
-
-def _dot(left: Tensor, right: Tensor) -> Tensor:
-    """Of each problem, entries × strengths × 1 × 1."""
-    return (left * right).sum((2, 3), keepdim=True)
-
-
-def _norm(values: Tensor) -> Tensor:
-    return values.square().sum((2, 3), keepdim=True).sqrt()
+    weights = np.zeros((len(points), len(grid), classes, points.shape[2]))
+    if classes == 1:  # refused by scikit-learn
+        return torch.from_numpy(weights)
+    unfinished = 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for entry, rows in enumerate(points[..., :-1].numpy()):
+            for place, C in enumerate(grid.tolist()):
+                caught.clear()
+                machine = LogisticRegression(C=C, solver="newton-cg", tol=_TOLERANCE, max_iter=_MAX_STEPS)
+                machine.fit(rows, truth.numpy())
+                found = np.column_stack([machine.coef_, machine.intercept_])
+                weights[entry, place] = np.concatenate([-found, found]) / 2 if classes == 2 else found
+                unfinished += len(caught) > 0  # too many steps, or a line search without success
+    if unfinished:
+        warnings.warn(
+            f"{unfinished} of {len(points) * len(grid)} logistic regressions did not converge in {_MAX_STEPS} steps; "
+            "use a smaller C",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return torch.from_numpy(weights)

@@ -1,4 +1,4 @@
-"""The linear support vector machine of the graph protocol, and its cross-validation, all problems solved together."""
+"""The linear support vector machine of the graph protocol, and its cross-validation with all problems as one batch."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from sklearn.model_selection import StratifiedKFold
 
 CS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)  # the grid of the paper
-_WORKING_BYTES = 2**25  # for one number of each point of each problem; some twenty such tables are alive at a time
+_WORKING_BYTES = 2**25  # for one value per point and problem; about twenty such arrays are alive at a time
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """scikit-learn's ``LinearSVC(loss="squared_hinge")``, solved to its optimum: the same weights, to rounding.
+    """scikit-learn's ``LinearSVC(loss="squared_hinge")``, solved to its optimum: the same weights, up to rounding.
 
-    One machine for two classes, one a class against the rest for more. As there, the intercept is the weight of a
-    column of ones and is held small with the others.
+    Two classes need one machine, more classes one per class against the rest. As in ``LinearSVC``, the intercept is the
+    weight of a column of ones and is regularised like the other weights.
 
     >>> points = [[-2.0], [-1.0], [1.0], [3.0]]
     >>> machine = LinearSVM(C=10.0).fit(points, ["low", "low", "high", "high"])
@@ -46,7 +46,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Find the weights of every class."""
+        """Compute the weights of every class."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         _check_penalties([self.C])
@@ -56,7 +56,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         points = with_ones(torch.tensor(X), resolve_device(self.device))
         signs = _signs(torch.from_numpy(truth).to(points.rows.device), len(self.classes_))
         (solution,) = solve_path(points, signs, [float(self.C)], tol=self.tol, max_iter=self.max_iter)
-        _tell_unfinished(solution, self.max_iter)
+        _warn_unconverged(solution, self.max_iter)
         weights = points.in_columns(solution.weights).cpu().numpy()
         self.coef_, self.intercept_ = weights[:, :-1].copy(), weights[:, -1].copy()
         self.n_iter_ = int(solution.steps.max())
@@ -76,21 +76,21 @@ class LinearSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class CrossValidated:
-    """What cross-validation found, an entry a run; scores in percent.
+    """Cross-validation results, one entry per run; scores in percent.
 
-    ``nested_*``: C chosen by cross-validation inside each training part, the honest number. ``best_c_*``: the C with
-    the best mean over the very folds that are reported, as many papers do.
+    ``nested_*``: C is chosen by cross-validation inside each training part, which gives an unbiased score.
+    ``best_c_*``: C has the best mean over the same folds that are reported, as in many papers.
     """
 
     nested_accuracy: np.ndarray  # runs; the mean over the folds
-    nested_macro_f1: np.ndarray  # runs; of the folds' predictions together
-    nested_cs: np.ndarray  # runs × folds; the C chosen in each
+    nested_macro_f1: np.ndarray  # runs; of the predictions of all folds together
+    nested_cs: np.ndarray  # runs × folds; the chosen C
     best_c_accuracy: np.ndarray  # runs
     best_cs: np.ndarray  # runs
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
-        """The scores by name, an entry a run, as :func:`mvgrl.evaluation.summary` takes them."""
+        """The scores by name, one entry per run, as :func:`mvgrl.evaluation.summary` expects them."""
         return {name: getattr(self, name) for name in ("nested_accuracy", "nested_macro_f1", "best_c_accuracy")}
 
 
@@ -105,10 +105,10 @@ def cross_validate(
     seed: int = 0,
     device: torch.device | str | None = None,
 ) -> CrossValidated:
-    """Stratified cross-validation of a linear SVM under both protocols; each run shuffles the folds anew.
+    """Cross-validate a linear SVM under both protocols, with stratified folds that are shuffled again for each run.
 
-    Among values of C that do equally well the smallest is taken, as ``GridSearchCV`` does with a rising grid.
-    ``device=None`` stays where the embeddings are.
+    Ties between values of C go to the smallest, as in ``GridSearchCV`` with an ascending grid. ``device=None`` is the
+    device of the embeddings.
 
     >>> points = np.concatenate([np.arange(10.0), np.arange(20.0, 30.0)])[:, None]
     >>> found = cross_validate(points, [0] * 10 + [1] * 10, folds=5, inner_folds=3, Cs=(0.1, 1.0), runs=2)
@@ -149,18 +149,18 @@ def cross_validate(
 
 
 def shuffled_folds(folds: int, seed: int, run: int) -> StratifiedKFold:
-    """How a run divides: the same division for every embedding, another for every run."""
+    """Return the folds of a run: the same for all embeddings, different for each run."""
     from sklearn.model_selection import StratifiedKFold
 
     state = int(np.random.SeedSequence([seed, run]).generate_state(1)[0])
     return StratifiedKFold(folds, shuffle=True, random_state=state)
 
 
-_Parts = list[tuple[np.ndarray, np.ndarray]]  # numbers to train on, numbers held out
+_Parts = list[tuple[np.ndarray, np.ndarray]]  # train indices, held-out indices
 
 
 def _splits(truth: np.ndarray, folds: int, inner_folds: int, seed: int, run: int) -> tuple[_Parts, _Parts]:
-    """The outer parts, and the inner ones of every outer one in turn."""
+    """Return the outer folds, and the inner folds of each outer fold in turn."""
     outer = list(shuffled_folds(folds, seed, run).split(truth, truth))
     within = shuffled_folds(inner_folds, seed, run)
     inner = [(train[a], train[b]) for train, _ in outer for a, b in within.split(train, truth[train])]
@@ -170,9 +170,9 @@ def _splits(truth: np.ndarray, folds: int, inner_folds: int, seed: int, run: int
 def held_out_predictions(
     points: Points, truth: np.ndarray, classes: int, parts: _Parts, penalties: np.ndarray
 ) -> list[np.ndarray]:
-    """For every part, the classes predicted of what it holds out; penalties × held out.
+    """Predict the held-out points of every part, penalties × held-out points.
 
-    All problems with the same C are solved at once.
+    All problems with the same C are solved as one batch.
     """
     rows = points.rows
     signs = _signs(torch.from_numpy(truth).to(rows.device), classes)  # machines × points
@@ -187,7 +187,7 @@ def held_out_predictions(
         problems = (trained * signs).flatten(0, 1)
         guesses = np.empty((len(penalties), len(some), len(rows)), dtype=truth.dtype)
         for k, solution in enumerate(solve_path(points, problems, penalties.tolist())):
-            _tell_unfinished(solution)
+            _warn_unconverged(solution)
             scores = (solution.weights @ rows.mT).unflatten(0, (len(some), machines))
             guesses[k] = (scores[:, 0] > 0 if machines == 1 else scores.argmax(1)).cpu().numpy()
         predicted += [guesses[:, i, held] for i, (_, held) in enumerate(some)]
@@ -195,28 +195,28 @@ def held_out_predictions(
 
 
 def with_ones(codes: Tensor, device: torch.device) -> Points:
-    """Points with the column of ones whose weight is the intercept."""
+    """Append a column of ones; its weight is the intercept."""
     codes = codes.to(device, torch.float64)
     return Points(torch.cat([codes, codes.new_ones(len(codes), 1)], dim=1))
 
 
 def _signs(truth: Tensor, classes: int) -> Tensor:
-    """1 for the class, −1 for the rest, machines × points; two classes need one machine, for the second."""
+    """1 for the class, −1 for the rest, machines × points; two classes need one machine, for the second class."""
     positive = torch.arange(1 if classes == 2 else 0, classes, device=truth.device)
     return torch.where(truth == positive[:, None], 1.0, -1.0).double()
 
 
 def first_best(scores: np.ndarray) -> np.ndarray:
-    """The first best along the last axis; means that differ by rounding alone are equal."""
+    """Return the first best index along the last axis; means that differ only by rounding are equal."""
     return scores.round(12).argmax(axis=-1)
 
 
-def _tell_unfinished(solution: Solution, max_iter: int = 200) -> None:
-    late = int((~solution.converged).sum())
-    if late:
+def _warn_unconverged(solution: Solution, max_iter: int = 200) -> None:
+    unconverged = int((~solution.converged).sum())
+    if unconverged:
         warnings.warn(
-            f"{late} of {len(solution.converged)} support vector machines have not converged in {max_iter} steps; "
-            "scale the embeddings down, or use a smaller C",
+            f"{unconverged} of {len(solution.converged)} support vector machines did not converge in {max_iter} steps; "
+            "scale the embeddings down or use a smaller C",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -225,12 +225,12 @@ def _tell_unfinished(solution: Solution, max_iter: int = 200) -> None:
 def _check_penalties(Cs: Sequence[float]) -> np.ndarray:
     penalties = np.asarray(Cs, dtype=np.float64)
     if penalties.ndim != 1 or not len(penalties) or not (np.isfinite(penalties) & (penalties > 0)).all():
-        raise SettingsError(f"C is {Cs if len(Cs) != 1 else Cs[0]}; it must be positive and finite, and at least one")
+        raise SettingsError(f"C is {Cs if len(Cs) != 1 else Cs[0]}; give at least one value, each positive and finite")
     return penalties
 
 
 def _check_folds(classes: np.ndarray, counts: np.ndarray, folds: int, inner_folds: int, runs: int) -> None:
-    """Every class must be in every fold, and in every fold of what is left when one is held out."""
+    """Every class must be in every outer fold and in every inner fold."""
     for name, value, least in (("folds", folds, 2), ("inner_folds", inner_folds, 2), ("runs", runs, 1)):
         if value < least:
             raise SettingsError(f"{name} is {value}; it must be at least {least}")
@@ -240,23 +240,23 @@ def _check_folds(classes: np.ndarray, counts: np.ndarray, folds: int, inner_fold
         raise InputError(
             f"class {name} has {count} members, fewer than the {folds} folds; use at most {count} folds"
             if count > 1
-            else f"class {name} has 1 member, which cannot be divided into folds; leave it out or merge the class"
+            else f"class {name} has 1 member, which cannot be split into folds; remove or merge the class"
         )
     left = count - -(-count // folds)
     if left < inner_folds:
         raise InputError(
-            f"class {name} has {count} members, {left} of them left where a fold is held out, fewer than the "
+            f"class {name} has {count} members, {left} of them outside the held-out fold, fewer than the "
             f"{inner_folds} inner folds; use at most {left} inner folds"
             if left > 1
-            else f"class {name} has {count} members, too few to choose C inside the folds; leave it out or merge it"
+            else f"class {name} has {count} members, too few to choose C inside the folds; remove or merge the class"
         )
 
 
 def _checked_labels(labels: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The classes, each row's class as a number, and the classes' sizes."""
+    """Return the classes, the class number of each row, and the class sizes."""
     names = checked_labels(labels, count)
     classes_of(names)  # at least two
     unknown = np.flatnonzero(~is_known(names))
     if len(unknown):
-        raise InputError(f"labels: row {unknown[0]} has none; give it one, or leave its embedding out")
+        raise InputError(f"labels: row {unknown[0]} has no label; add it, or remove the row from the embeddings")
     return np.unique(names, return_inverse=True, return_counts=True)
