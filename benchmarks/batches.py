@@ -25,10 +25,10 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
 from mvgrl.graphs import Graph
+from mvgrl.inputs import prepare
 from mvgrl.matrices import DiagonalBlocks
 from mvgrl.sampling import GraphBatches
-from mvgrl.settings import Settings
-from mvgrl.training import feature_encoder, make_batches
+from mvgrl.settings import Settings, literal
 from mvgrl.views import PPR, Adjacency
 
 BATCH = 64
@@ -46,7 +46,7 @@ def random_graphs(count: int, nodes: int, edges: int, seed: int = 0) -> Graph:
 
 
 def prepared(graph: Graph, settings: Settings) -> tuple[GraphBatches, list[Data]]:
-    batches = make_batches(graph, settings, feature_encoder(graph, settings))
+    batches = prepare(graph, settings, device="cpu").batches()
     assert isinstance(batches, GraphBatches)
     features = batches.features.dense()
     matrices = [view(graph).tocsr() for view in settings.views]
@@ -101,7 +101,7 @@ def rate(epoch: Callable[[], Iterator[Any]], graphs: int, epochs: int) -> float:
 def compare(kind: str, count: int, epochs: int) -> dict[str, Any]:
     nodes, edges, ppr = KINDS[kind]
     graph = random_graphs(count, nodes, edges)
-    settings = Settings(task="graph", views=(Adjacency(), ppr), batch_size=BATCH, degree_cap=100)
+    settings = literal({"task": "graph", "views": (Adjacency(), ppr), "batch_size": BATCH})
     batches, data = prepared(graph, settings)
     generator = torch.Generator().manual_seed(0)
     ours = rate(lambda: batches.epoch(generator), count, epochs)

@@ -20,11 +20,10 @@ import numpy as np
 import torch
 
 from mvgrl.datasets import load
+from mvgrl.inputs import prepare
 from mvgrl.runtime import resolve_device
-from mvgrl.settings import Settings
-from mvgrl.stacking import fit_seeds
+from mvgrl.settings import literal
 from mvgrl.training import Trained, fit
-from mvgrl.views import ViewCache
 
 
 def timed(function: Callable[[], list[Trained]], device: torch.device) -> tuple[list[Trained], float]:
@@ -42,18 +41,12 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", action="store_true", help="print JSON only")
     options = parser.parse_args()
-    graph, device, cache = load("cora-linqs").graph, resolve_device(options.device), ViewCache()
-    settings = Settings(epochs=options.epochs, patience=options.epochs)
+    graph, device = load("cora-linqs").graph, resolve_device(options.device)
+    inputs = prepare(graph, literal({"epochs": options.epochs, "patience": options.epochs}), device=device)
     seeds = range(options.seeds)
-    fit_seeds(
-        graph, Settings(epochs=2), seeds[:2], device=device, cache=cache
-    )  # a warm-up that also computes the views
-    stacked, together = timed(
-        lambda: fit_seeds(graph, settings, seeds, device=device, at_once=len(seeds), cache=cache), device
-    )
-    alone, one_by_one = timed(
-        lambda: [fit(graph, settings, seed=seed, device=device, cache=cache) for seed in seeds], device
-    )
+    fit(graph, literal({"epochs": 2}), seed=seeds[:2], device=device, stack=2)  # a warm-up
+    stacked, together = timed(lambda: fit(inputs, seed=seeds, stack=len(seeds)), device)
+    alone, one_by_one = timed(lambda: fit(inputs, seed=seeds, stack=1), device)
     pairs = zip(stacked, alone, strict=True)
     results: dict[str, Any] = {
         "seeds": options.seeds,

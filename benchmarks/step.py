@@ -23,18 +23,18 @@ from dense import DenseMVGRL
 from measure import alone, spent
 
 from mvgrl.graphs import Graph
-from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.inputs import prepare
 from mvgrl.model import MVGRL
 from mvgrl.sampling import Batch, NodeBatches
-from mvgrl.settings import Settings
-from mvgrl.training import make_batches, train
+from mvgrl.settings import Settings, literal
+from mvgrl.training import train
 from mvgrl.views import PPR
 
 NODES, DEGREE, WIDTH, DENSITY = 2708, 3.9, 1433, 0.013  # Cora's size
 SAMPLE, SAMPLES = 2000, 4
 
-FULL = Settings(views=("adjacency", PPR(top_k=32)), patience=10**6)
-SAMPLED = Settings(sampler="nodes", sample_size=SAMPLE, batch_size=SAMPLES, patience=10**6)
+FULL = literal({"views": ("adjacency", PPR(top_k=32)), "patience": 10**6})
+SAMPLED = literal({"sampler": "nodes", "sample_size": SAMPLE, "batch_size": SAMPLES, "patience": 10**6})
 
 
 def random_graph(nodes: int, local: bool = True) -> Graph:
@@ -55,8 +55,7 @@ def random_graph(nodes: int, local: bool = True) -> Graph:
 
 def prepared(settings: Settings, nodes: int = NODES, local: bool = True) -> tuple[MVGRL, NodeBatches]:
     graph = random_graph(nodes, local)
-    encoder = FeatureEncoder().fit(graph)
-    batches = make_batches(graph, settings, encoder)
+    batches = prepare(graph, settings, device="cpu").batches()
     assert isinstance(batches, NodeBatches)
     return MVGRL(settings, WIDTH), batches
 

@@ -7,14 +7,15 @@ import pytest
 import scipy.sparse as sp
 
 from mvgrl import Graph, Settings
-from mvgrl.automatic import EXACT_ENTRIES, SAMPLE_SIZE, SAMPLED_PATIENCE, TOP_K, resolve
+from mvgrl.automatic import EXACT_ENTRIES, TOP_K, resolve
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.matrices import SparseMatrix
 from mvgrl.sampling import Walk
-from mvgrl.settings import literal
+from mvgrl.settings import BY_SAMPLER, literal
 from mvgrl.views import view_matrix
 
 GIB = 2**30
+SAMPLE_SIZE, SAMPLED_PATIENCE = BY_SAMPLER["auto"]["sample_size"], BY_SAMPLER["auto"]["patience"]
 
 
 def path(nodes, **more):

@@ -11,10 +11,9 @@ import re
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from mvgrl.definitions import spec_of
-from mvgrl.settings import BY_TASK, OutputFields, TaskField, TrainingFields
+from mvgrl.settings import OutputFields, TaskField, TrainingFields, default_text
 
 _MARKED = re.compile(r"(<!-- settings -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -24,20 +23,14 @@ def table() -> str:
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for group in (TaskField, TrainingFields, OutputFields):
         for f in fields(group):
-            lines.append(f"| `{f.name}` | {_default(f.name, f.default)} | {spec_of(f).help.replace('|', '/')} |")
+            default = default_text(f.name, f.default) or "false"
+            lines.append(f"| `{f.name}` | {default} | {spec_of(f).help} |")
     return "\n".join(lines)
 
 
 def filled(page: str) -> str:
     """The page with its table of settings up to date."""
     return _MARKED.sub(lambda match: f"{match[1]}{table()}\n{match[2]}", page)
-
-
-def _default(name: str, default: Any) -> str:
-    if default is None:
-        by_task = {task: values[name] for task, values in BY_TASK.items() if name in values}
-        return "; ".join(f"{task} `{value}`" for task, value in by_task.items()) or "automatic"
-    return f"`{','.join(default)}`" if isinstance(default, tuple) else f"`{str(default).lower()}`"
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.runtime import machine_memory
-from mvgrl.settings import AUTO, Settings
+from mvgrl.settings import AUTO, BY_SAMPLER, Settings
 from mvgrl.views.diffusion import Diffusion
 
 # Entries of a diffusion up to which all are kept. One graph: 5,000² on a CPU, where a step with them takes half a
@@ -22,8 +22,6 @@ from mvgrl.views.diffusion import Diffusion
 EXACT_ENTRIES = {"cpu": 5_000**2, "cuda": 20_000**2}
 EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
-SAMPLE_SIZE = 20_000
-SAMPLED_PATIENCE = 50  # the loss of a sample is noisier than that of the graph, so training waits longer
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 
@@ -133,10 +131,9 @@ def _resolve_sampler(graph: Graph, settings: Settings, memory: int, choices: dic
     if step <= memory / 2:
         choices["sampler"] = f"whole graph in each step ({reason})"
         return replace(settings, sampler="full")
-    size = settings.sample_size or SAMPLE_SIZE
-    choices["sampler"] = f"samples of {size:,} nodes by random walks (with all nodes, {reason})"
-    patience = settings.patience or SAMPLED_PATIENCE
-    return replace(settings, sampler="walk", sample_size=size, patience=patience)
+    given = {name: getattr(settings, name) or default for name, default in BY_SAMPLER["auto"].items()}
+    choices["sampler"] = f"samples of {given['sample_size']:,} nodes by random walks (with all nodes, {reason})"
+    return replace(settings, sampler="walk", **given)
 
 
 def _gigabytes(size: float) -> str:

@@ -33,7 +33,12 @@ BY_TASK: dict[str, dict[str, Any]] = {
     ),
     "graph": dict(layers=2, readout="sum", discriminator="dot", negatives="graphs", batch_size=64, epochs=20),
 }
-_UNLESS_SAMPLED_AUTOMATICALLY = dict(sample_size=2000, patience=20)
+# The same for settings that depend on who chose the sampler. The loss of a sample is noisier than that of the whole
+# graph, so training waits longer where samples were chosen automatically, for a large graph.
+BY_SAMPLER: dict[str, dict[str, Any]] = {
+    "given": dict(sample_size=2000, patience=20),
+    "auto": dict(sample_size=20_000, patience=50),
+}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -53,13 +58,13 @@ class TrainingFields:
     draw_two_views: bool = switch("Contrast two of three or more views, drawn at random for each sample.")
     # sampling and negatives
     sampler: Any = choice(AUTO, "Nodes of a training step: auto, full, nodes, window or walk.")
-    sample_size: int = integer(None, "Nodes per sample (2000; 20000 where auto chooses samples).", least=2)
-    batch_size: int = integer(None, "Graphs, or samples of one graph, per training step (graph 64, node 1).")
+    sample_size: int = integer(None, "Nodes per sample.", least=2)
+    batch_size: int = integer(None, "Graphs, or samples of one graph, per training step.")
     negatives: Any = choice(None, "features, adjacency or both for a node task; graphs for a graph task.")
     # the model
     encoder: Any = choice("dedicated", "One encoder per view (dedicated) or one for all views (shared).")
     frozen_encoder: bool = switch("Keep the initial weights of the encoders and train only the rest.", later=True)
-    layers: int = integer(None, "Layers of the encoder (graph 2, node 1).")
+    layers: int = integer(None, "Layers of the encoder.")
     hidden: int = integer(512, "Dimensions of a code.")
     readout: Any = choice(None, "sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
     discriminator: Any = choice(None, "dot (after projection heads) or bilinear (in their place).")
@@ -76,8 +81,8 @@ class TrainingFields:
     noise: float = number(0.0, "Standard deviation of Gaussian noise on the codes.")
     l2: float = number(0.0, "Weight decay.")
     # training
-    epochs: int = integer(None, "Maximum number of epochs (node 2000, graph 20).", least=0)
-    patience: int = integer(None, "Epochs without a lower loss before stopping (20; 50 where auto chooses samples).")
+    epochs: int = integer(None, "Maximum number of epochs.", least=0)
+    patience: int = integer(None, "Epochs without a lower loss before stopping.")
     learning_rate: float = positive(0.001, "Learning rate of Adam.")
 
 
@@ -124,8 +129,7 @@ class Settings(Sealed, TrainingFields, TaskField):
 
     def __post_init__(self) -> None:
         check_name("task", self.task, TASKS)
-        chosen_later = self.sampler == AUTO
-        defaults = BY_TASK[self.task] | ({} if chosen_later else _UNLESS_SAMPLED_AUTOMATICALLY)
+        defaults = BY_TASK[self.task] | ({} if self.sampler == AUTO else BY_SAMPLER["given"])
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 setattr(self, name, value)
@@ -196,6 +200,23 @@ def literal(values: Mapping[str, Any]) -> Settings:
     'row'
     """
     return Settings.from_dict({"normalise": "row", "sampler": "full", **values})
+
+
+def default_text(name: str, default: Any) -> str:
+    """The default of a setting for a reader; empty for a switch.
+
+    >>> default_text("hidden", 512), default_text("layers", None), default_text("views", ("adjacency", "ppr"))
+    ('512', 'node 1, graph 2', 'adjacency,ppr')
+    >>> default_text("patience", None)
+    '20, or 50 where auto chooses samples'
+    """
+    if default is False:
+        return ""
+    if default is not None:
+        return ",".join(default) if isinstance(default, tuple) else str(default)
+    if name in BY_SAMPLER["given"]:
+        return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['auto'][name]} where auto chooses samples"
+    return ", ".join(f"{task} {values[name]}" for task, values in BY_TASK.items())
 
 
 class Kind(NamedTuple):

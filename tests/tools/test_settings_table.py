@@ -21,6 +21,6 @@ def test_the_documentation_has_the_current_table() -> None:
 def test_every_setting_has_a_row_with_its_default() -> None:
     rows = [line.split(" | ")[0].strip("| `") for line in table().splitlines()[2:]]
     assert rows == [f.name for part in (Settings, Output) for f in fields(part)]
-    assert "| `layers` | node `1`; graph `2` |" in table()
-    assert "| `views` | `adjacency,ppr` |" in table()
-    assert "| `patience` | automatic |" in table()
+    assert "| `layers` | node 1, graph 2 |" in table()
+    assert "| `views` | adjacency,ppr |" in table()
+    assert "| `patience` | 20, or 50 where auto chooses samples |" in table()

@@ -11,7 +11,7 @@ from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 from mvgrl.definitions import spec_of
-from mvgrl.settings import AUTO, OutputFields, TaskField, TrainingFields
+from mvgrl.settings import OutputFields, TaskField, TrainingFields, default_text
 
 GENERAL = Group("General", sort_key=9)
 GRAPH = Group("The graph", sort_key=1)
@@ -84,20 +84,19 @@ def _setting_flags(name: str, *groups: tuple[type, Group], **others: Any) -> typ
         for f in fields(settings):
             spec = spec_of(f)
             more = dict(converter=whole) if spec.kind is int else {}
-            parameter = flag(_with_default(spec.help, f.default), group=group, **more)
+            parameter = flag(_with_default(spec.help, f.name, f.default), group=group, **more)
             made.append((f.name, Annotated[spec.kind | None, parameter], field(default=None)))
     return Parameter(name="*")(make_dataclass(name, made, frozen=True, namespace={"__module__": __name__}))
 
 
-def _with_default(help: str, default: Any) -> str:
-    """The help text with the default, where one value suits every graph and task.
+def _with_default(help: str, name: str, default: Any) -> str:
+    """The help text of a flag with the default of its setting.
 
-    >>> _with_default("Dimensions of a code.", 512), _with_default("Layers.", None)
-    ('Dimensions of a code (default 512).', 'Layers.')
+    >>> _with_default("Dimensions of a code.", "hidden", 512)
+    'Dimensions of a code (default 512).'
     """
-    if default in (None, False, AUTO):
-        return help
-    return f"{help.removesuffix('.')} (default {','.join(default) if isinstance(default, tuple) else default})."
+    text = default_text(name, default)
+    return f"{help.removesuffix('.')} (default {text})." if text else help
 
 
 if TYPE_CHECKING:
