@@ -57,7 +57,7 @@ def _check_options(train_fraction: float, val_fraction: float, count: int) -> No
         raise SettingsError(f"val_fraction is {val_fraction}; it must be at least 0 and less than 1")
     if train_fraction + val_fraction >= 1:
         raise SettingsError(
-            f"train_fraction {train_fraction} and val_fraction {val_fraction} leave no test nodes; "
+            f"train_fraction {train_fraction} and val_fraction {val_fraction} leave nothing to test; "
             "lower one of them: together they must be less than 1"
         )
     if count < 1:
