@@ -23,6 +23,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/views.py
 	$(BIN)/python benchmarks/batches.py
 	$(BIN)/python benchmarks/svm.py
+	$(BIN)/python benchmarks/probes.py
 
 tables: $(VENV)/.ready
 	$(BIN)/python -m mvgrl.reports.tables results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md
