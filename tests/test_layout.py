@@ -33,6 +33,7 @@ ORDER = (
     "progress",
     "pretrained",
     "embedders",
+    "methods",
     "evaluation",
     "experiments",
     "reports",

@@ -1,4 +1,4 @@
-"""The ledger: one JSON line a run, appended whole, by any number of processes."""
+"""The ledger: one JSON line per run, appended atomically by any number of processes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from mvgrl.errors import InputError
-from mvgrl.tables.atomic import cannot_write, locked
+from mvgrl.tables.atomic import cannot_write
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One line: what was run, and what came of it."""
+    """One line: what was run, and its scores."""
 
     experiment: str  # the name given to reproduce
     dataset: str
     setting: str  # paper, released or best
-    variant: str  # trained, untrained, propagated, or the row of an ablation
+    variant: str  # the row of the experiment
     seed: int
     scores: dict[str, float]
     epochs: int
@@ -40,7 +42,7 @@ class Run:
 
 
 class Ledger:
-    """A file of runs; lines that are cut off or foreign are passed over, and said so.
+    """A file of runs; truncated and foreign lines are skipped with a warning.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -54,27 +56,27 @@ class Ledger:
         self.path = Path(path)
 
     def __iter__(self) -> Iterator[Run]:
-        """The runs, oldest first; of two of the same key only the first, unless it failed: then the last."""
+        """Yield the runs, oldest first; of two with the same key only the first, unless it failed: then the last."""
         runs: dict[tuple[Any, ...], Run] = {}
         for number, line in enumerate(self._lines(), start=1):
             run = _parsed(line)
             if run is None:
                 if line.strip():
-                    logger.warning("%s, line %d is not a run; passed over", self.path, number)
+                    logger.warning("%s, line %d is not a run; skipped", self.path, number)
             elif run.key not in runs or runs[run.key].failed:
                 runs[run.key] = run
         yield from runs.values()
 
     def add(self, runs: Iterable[Run]) -> None:
-        """Append runs: in one write at the end of the file, which the system does not tear apart."""
+        """Append runs with one write, flushed to disk."""
         lines = "".join(json.dumps(_written(run), sort_keys=True) + "\n" for run in runs)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab+") as file, locked(file.fileno()):
+            with FileLock(self.path.with_name(f".{self.path.name}.lock")), self.path.open("ab+") as file:
                 end = file.seek(0, os.SEEK_END)
                 if end:
                     file.seek(end - 1)
-                    if file.read(1) != b"\n":  # a line that a crash cut off: the next must not be glued to it
+                    if file.read(1) != b"\n":  # a line truncated by a crash: the next must not be appended to it
                         lines = "\n" + lines
                 file.write(lines.encode())
                 file.flush()
