@@ -56,7 +56,7 @@ class Experiment:
     variants: tuple[Variant, ...]
     datasets: tuple[str, ...]
     protocols: tuple[str, ...]  # names, as in PROTOCOLS
-    runs: Mapping[str, int] = field(hash=False)  # by dataset
+    runs: Mapping[str, int] = field(hash=False)  # by dataset or task
     shown: tuple[str, ...] = ()  # scores in tables; all of the protocols' where none are named
     group: str = ""  # the heading in the report that it belongs under
     about: str = ""  # what holds for all rows
@@ -75,6 +75,10 @@ class Experiment:
         chosen = (PROTOCOLS[name] for name in self.protocols)
         names = [name for one in chosen if one.task == task_of(dataset) for name in one.scores]
         return [SCORES[name] for name in names if not self.shown or name in self.shown]
+
+    def runs_for(self, dataset: str) -> int:
+        """Return how often each row is run on a dataset."""
+        return self.runs.get(dataset) or self.runs[task_of(dataset)]
 
     @property
     def controls(self) -> list[Variant]:

@@ -51,7 +51,7 @@ def plan(
     for dataset in datasets:
         found = experiment.recipes(dataset, setting, folder=None if experiment.start else recipes)
         for variant in experiment.variants_for(dataset):
-            yield Step(experiment, variant, found[variant.id], runs or experiment.runs[dataset])
+            yield Step(experiment, variant, found[variant.id], runs or experiment.runs_for(dataset))
 
 
 def lacking(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False, once: bool = False) -> list[Task]:

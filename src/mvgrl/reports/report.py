@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mvgrl.errors import InputError
-from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.catalogue import EXPERIMENTS, GROUPS
 from mvgrl.experiments.experiment import Experiment
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.planner import Step, plan
@@ -36,10 +36,6 @@ SETTINGS = (
     "converged logistic regression. For graphs, nested chooses the SVM's C within the training folds, and best-C is "
     "the best C over all folds."
 )
-GROUPS = {
-    "Ablations": "The recipe best of each dataset with one thing changed.",
-    "Sweeps beyond the paper": "The same recipes with one number changed.",
-}
 
 
 class Runs(Ledger):
