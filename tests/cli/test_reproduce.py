@@ -10,7 +10,7 @@ import pytest
 
 from mvgrl.cli import main
 from mvgrl.experiments import discrepancies
-from mvgrl.experiments.ablations import ABLATIONS, Ablation, recipes
+from mvgrl.experiments.ablations import EXPERIMENTS, Ablation, recipes
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.settings import Settings
 
@@ -29,10 +29,10 @@ def test_the_table(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None
     assert main(["reproduce", "node-classification", *flags, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     row, tuned = printed["rows"]
-    assert tuned["metric"] == "logistic"
+    assert tuned.score.name == "logistic"
     expected = {"dataset", "metric", "mean", "std", "runs", "paper", "untrained", "propagated", "seconds"}
     assert set(row) == expected
-    assert (printed["experiment"], printed["setting"], row["paper"]) == ("node-classification", "best", 86.8)
+    assert (printed["experiment"], printed["setting"], row.paper) == ("node-classification", "best", 86.8)
     assert main(["reproduce", "node-clustering", *flags]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""  # nothing left to run
@@ -54,7 +54,7 @@ def test_the_table_of_graphs(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "mutag, best, trained: seed 0" in told
     expected = {"dataset", "metric", "mean", "std", "runs", "paper", "untrained", "propagated", "seconds"}
     assert all(set(row) == expected for row in rows)
-    assert [(row["metric"], row["paper"], row["runs"]) for row in rows] == [("nested", 89.7, 2), ("best_c", 89.7, 2)]
+    assert [(row.score.name, row.paper, row.runs) for row in rows] == [("nested", 89.7, 2), ("best_c", 89.7, 2)]
     assert main(words) == 0
     shown = capsys.readouterr()
     assert shown.err == ""  # nothing left to run
@@ -90,7 +90,7 @@ def test_the_table_of_an_ablation(graph_flags: list[str], capsys: pytest.Capture
     rows = json.loads(capsys.readouterr().out)["rows"]
     keys = {"dataset", "row", "metric", "mean", "std", "runs", "paper", "paper_std", "seconds", "failed", "note"}
     assert all(set(row) == keys for row in rows)
-    assert [(row["row"], row["paper"], row["paper_std"]) for row in rows] == [
+    assert [(row.id, row.paper, row.paper_std) for row in rows] == [
         ("shared", 82.8, 1.9),
         ("dedicated", 89.7, 1.1),
         ("shared, two of four views at random", None, None),
@@ -99,7 +99,7 @@ def test_the_table_of_an_ablation(graph_flags: list[str], capsys: pytest.Capture
     shown = capsys.readouterr()
     assert shown.err == ""  # nothing left to run
     head, line, key, note = shown.out.splitlines()
-    assert head.split() == ["dataset", *" ".join(row["row"] for row in rows).split()]
+    assert head.split() == ["dataset", *" ".join(row.id for row in rows).split()]
     shared, dedicated, drawn = (f"{row['mean']:.1f}" for row in rows)
     assert line.split() == ["mutag", shared, "(82.8)", dedicated, "(89.7)", drawn]
     assert (len(head), key) == (len(line), "ours (the paper's)")
@@ -122,7 +122,7 @@ def test_a_sweep_is_drawn(graph_flags: list[str], tmp_path: Path, capsys: pytest
     shown = capsys.readouterr()
     assert shown.err == f"wrote {picture}\n"  # nothing left to run
     assert picture.read_text() == drawn
-    cells = [[str(row["row"]), f"{row['mean']:.1f}"] for row in values["rows"]]
+    cells = [[str(row.id), f"{row['mean']:.1f}"] for row in values["rows"]]
     assert [line.split() for line in shown.out.splitlines()] == [["layers", "mutag"], *cells]
     assert [name for name, _ in cells] == ["1", "2", "4", "8"]
 
@@ -130,7 +130,7 @@ def test_a_sweep_is_drawn(graph_flags: list[str], tmp_path: Path, capsys: pytest
 def test_a_sweep_whose_runs_all_failed_is_not_drawn(
     graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = recipes(ABLATIONS["sweep-layers"], "mutag", folder=tmp_path / "recipes")
+    rows = EXPERIMENTS["sweep-layers"].recipes("mutag", folder=tmp_path / "recipes")
     Ledger(tmp_path / "runs.jsonl").add(
         Run("sweep-layers", "mutag", "best", row, 0, {}, 0, 1.0, "cpu", recipe.id, failed="out of memory")
         for row, recipe in rows.items()
@@ -143,7 +143,7 @@ def test_a_sweep_whose_runs_all_failed_is_not_drawn(
 def test_what_failed_is_shown_and_can_be_run_again(
     graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = recipes(ABLATIONS["ablation-bounds"], "mutag", folder=tmp_path / "recipes")
+    rows = EXPERIMENTS["ablation-bounds"].recipes("mutag", folder=tmp_path / "recipes")
     Ledger(tmp_path / "runs.jsonl").add(
         Run("ablation-bounds", "mutag", "best", row, 0, {}, 0, 1.0, "cpu", recipe.id, failed="out of memory")
         for row, recipe in rows.items()
@@ -161,7 +161,7 @@ def test_what_failed_is_shown_and_can_be_run_again(
 
 
 def test_the_list(graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recipe = recipes(ABLATIONS["ablation-modes"], "mutag", folder=tmp_path / "recipes")["hybrid"].id
+    recipe = EXPERIMENTS["ablation-modes"].recipes("mutag", folder=tmp_path / "recipes")["hybrid"].id
     run = Run("ablation-modes", "mutag", "best", "hybrid", 0, {"nested": 80.0}, 1, 30.0, "cpu", recipe)
     Ledger(tmp_path / "runs.jsonl").add([run])
     assert main(["reproduce", "list", *graph_flags, "--json"]) == 0
@@ -180,7 +180,7 @@ def test_the_list(graph_flags: list[str], tmp_path: Path, capsys: pytest.Capture
 def test_the_list_of_ours_has_every_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "list", "--ledger", "none.jsonl", "--json"]) == 0
     listed = {row["experiment"]: row for row in json.loads(capsys.readouterr().out)["experiments"]}
-    assert set(ABLATIONS) < set(listed)
+    assert set(EXPERIMENTS) < set(listed)
     assert listed["ablation-bounds"]["runs"] == 4 * (3 * 5 + 4 * 3 + 1)
     assert listed["ablation-negatives"]["runs"] == 3 * 3 * 5
     assert listed["sweep-labels"]["runs"] == 12 * (3 * 5 + 4 * 3 + 1)
@@ -193,13 +193,13 @@ def test_the_list_of_ours_has_every_table(capsys: pytest.CaptureFixture[str]) ->
 @pytest.fixture
 def one_ablation() -> Iterator[None]:
     """A small one in place of all, which come back in their order."""
-    kept = dict(ABLATIONS)
-    ABLATIONS.clear()
+    kept = dict(EXPERIMENTS)
+    EXPERIMENTS.clear()
     small = Ablation("ablation-small", "Width", {"four": {}, "two": dict(hidden=2)}, ("mutag",))
-    ABLATIONS[small.name] = small
+    EXPERIMENTS[small.name] = small
     yield
-    ABLATIONS.clear()
-    ABLATIONS.update(kept)
+    EXPERIMENTS.clear()
+    EXPERIMENTS.update(kept)
 
 
 @pytest.mark.usefixtures("one_ablation")

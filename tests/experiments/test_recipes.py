@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mvgrl.errors import InputError, SettingsError
-from mvgrl.experiments.published import GRAPH_DATASETS, NODE_DATASETS
+from mvgrl.experiments.experiment import GRAPH_DATASETS, NODE_DATASETS
 from mvgrl.experiments.recipes import NAMED, load_recipe
 
 

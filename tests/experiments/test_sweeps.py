@@ -14,14 +14,14 @@ from mvgrl import fit
 from mvgrl.datasets import load
 from mvgrl.datasets.registry import _CORA_CLASSES, KNOWN
 from mvgrl.evaluation import cross_validate, propagated
-from mvgrl.experiments.ablations import ABLATIONS, CONTROL, LABELS, recipes
+from mvgrl.experiments.ablations import EXPERIMENTS, CONTROL, LABELS, recipes
 from mvgrl.experiments.few_labels import graph_accuracy, node_accuracy
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import overview, reproduce
 from mvgrl.mutual_information import Bound, jsd
 
-SWEEPS = [name for name in ABLATIONS if name.startswith("sweep-")]
+SWEEPS = [name for name in EXPERIMENTS if name.startswith("sweep-")]
 TASKS = {"cora-linqs": "node", "mutag": "graph"}
 TINY = {
     "node": '[best]\nviews = ["adjacency", "ppr:top_k=4:scale=columns"]\nhidden = 4\nepochs = 2\n',
@@ -66,14 +66,14 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_they_are_those_that_go_beyond_the_paper() -> None:
-    assert {name: [ABLATIONS[name].rows_of(task) for task in ("node", "graph")] for name in SWEEPS[:-1]} == {
+    assert {name: [EXPERIMENTS[name].rows_of(task) for task in ("node", "graph")] for name in SWEEPS[:-1]} == {
         "sweep-alpha": [["0.05", "0.1", "0.15", "0.2", "0.3", "0.5"]] * 2,
         "sweep-t": [["1", "2", "5", "10", "20"]] * 2,
         "sweep-top-k": [["8", "16", "32", "64", "128", "256"]] * 2,
         "sweep-hidden": [["64", "128", "256", "512", "1024", "2048"]] * 2,
         "sweep-layers": [["1", "2", "3", "4"], ["1", "2", "4", "8"]],
     }
-    nodes, graphs = (ABLATIONS[LABELS].rows_of(task) for task in ("node", "graph"))
+    nodes, graphs = (EXPERIMENTS[LABELS].rows_of(task) for task in ("node", "graph"))
     assert nodes[::2] == ["0.5 %", "1 %", "2 %", "5 %", "10 %", "20 %"]
     assert graphs[::2] == ["2 %", "5 %", "10 %", "20 %", "50 %", "100 %"]
     assert [f"{row}, {CONTROL}" for row in nodes[::2] + graphs[::2]] == nodes[1::2] + graphs[1::2]
@@ -81,19 +81,19 @@ def test_they_are_those_that_go_beyond_the_paper() -> None:
 
 def test_of_a_diffusion_that_alone_is_changed() -> None:
     citeseer = load_recipe("citeseer").settings.views[1]
-    for row, recipe in recipes(ABLATIONS["sweep-alpha"], "citeseer").items():
+    for row, recipe in EXPERIMENTS["sweep-alpha"].recipes("citeseer").items():
         ppr = recipe.settings.views[1]
         assert (ppr.alpha, ppr.threshold, ppr.scale, ppr.top_k) == (float(row), 0.01, "columns", None)
         assert (ppr == citeseer, recipe.why) == (row == f"{citeseer.alpha:g}", "")
-    for row, recipe in recipes(ABLATIONS["sweep-top-k"], "citeseer").items():
+    for row, recipe in EXPERIMENTS["sweep-top-k"].recipes("citeseer").items():
         ppr = recipe.settings.views[1]
         assert (ppr.alpha, ppr.threshold, ppr.scale, ppr.top_k) == (citeseer.alpha, None, "columns", int(row))
         assert recipe.why == "in place of the recipe's entries from 0.01 up"
-    assert recipes(ABLATIONS["sweep-top-k"], "pubmed")["64"].id == load_recipe("pubmed").id
+    assert EXPERIMENTS["sweep-top-k"].recipes("pubmed")["64"].id == load_recipe("pubmed").id
 
 
 def test_heat_takes_the_place_of_the_diffusion_and_its_sparsification(tmp_path: Path) -> None:
-    for row, recipe in recipes(ABLATIONS["sweep-t"], "pubmed").items():
+    for row, recipe in EXPERIMENTS["sweep-t"].recipes("pubmed").items():
         adjacency, heat = recipe.settings.views
         assert (adjacency.name, heat.name, heat.t, heat.top_k, heat.scale) == (
             "adjacency",
@@ -103,7 +103,7 @@ def test_heat_takes_the_place_of_the_diffusion_and_its_sparsification(tmp_path: 
             "columns",
         )
         assert recipe.why == "heat sparsified: 64 largest entries of a row, columns scaled"
-    assert {recipe.why for recipe in recipes(ABLATIONS["sweep-t"], "mutag").values()} == {""}
+    assert {recipe.why for recipe in EXPERIMENTS["sweep-t"].recipes("mutag").values()} == {""}
     (tmp_path / "graph").mkdir()
     for views, expected in {
         '"adjacency", "ppr", "heat:top_k=3"': "adjacency ppr heat",
@@ -111,7 +111,7 @@ def test_heat_takes_the_place_of_the_diffusion_and_its_sparsification(tmp_path: 
         '"adjacency", "distance"': "adjacency heat",
     }.items():
         (tmp_path / "graph" / "mutag.toml").write_text(f"[best]\nviews = [{views}]\n")
-        found = recipes(ABLATIONS["sweep-t"], "mutag", folder=tmp_path)["20"].settings.views
+        found = EXPERIMENTS["sweep-t"].recipes("mutag", folder=tmp_path)["20"].settings.views
         assert " ".join(view.name for view in found) == expected
         (heat,) = (view for view in found if view.name == "heat")
         assert (heat.t, heat.top_k) == (20.0, 3 if "top_k" in views else None)
@@ -126,8 +126,8 @@ def test_all_of_them_run_once_and_a_restart_repeats_nothing(
     options = dict(datasets=[dataset], runs=1, device="cpu", tell=told.append, **places)
     tables = {name: reproduce(name, ledger, **options) for name in SWEEPS}
     for name, rows in tables.items():
-        assert [row["row"] for row in rows] == ABLATIONS[name].rows_of(TASKS[dataset])
-        assert all(row["failed"] is None and 0 < row["mean"] <= 100 and row["runs"] == 1 for row in rows), rows
+        assert [row.id for row in rows] == EXPERIMENTS[name].rows_of(TASKS[dataset])
+        assert all(row.failed is None and 0 < row.mean <= 100 and row.runs == 1 for row in rows), rows
     assert len(list(ledger)) == sum(map(len, tables.values()))
     settings = {run.recipe for run in ledger if run.experiment != LABELS}  # what several sweeps have is run once
     assert len(told) == len(settings) + len(tables[LABELS])
@@ -155,8 +155,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return jsd(*scored)
 
-    rows = {row: dict(bound=Bound(bound)) for row in ABLATIONS[LABELS].rows}
-    monkeypatch.setitem(ABLATIONS, LABELS, replace(ABLATIONS[LABELS], rows=rows))
+    rows = {row: dict(bound=Bound(bound)) for row in EXPERIMENTS[LABELS].rows}
+    monkeypatch.setitem(EXPERIMENTS, LABELS, replace(EXPERIMENTS[LABELS], rows=rows))
     return taken
 
 
@@ -182,7 +182,7 @@ def test_a_training_that_fails_is_not_tried_again_for_every_share(
     steps.append(True)
     rows = reproduce(LABELS, Ledger(tmp_path / "a.jsonl"), datasets=["mutag"], runs=1, device="cpu", **places)
     assert len(steps) == 2
-    assert [row["failed"] for row in rows] == ["out of memory", None] * 6
+    assert [row.failed for row in rows] == ["out of memory", None] * 6
 
 
 @pytest.mark.parametrize("dataset", TASKS)
@@ -197,7 +197,7 @@ def test_a_row_is_what_its_seeds_alone_give(dataset: str, places: dict[str, Path
         test = named.splits["test"]
         return node_accuracy(torch.from_numpy(codes), named.target, test, 0.1, seed=seed)
 
-    found = {row["row"]: (row["mean"], row["std"]) for row in rows}
+    found = {row.id: (row.mean, row.std) for row in rows}
     for seen, vectors in {
         "10 %": [fit(named.graph, settings, seed=seed, device="cpu").represent()[task == "graph"] for seed in (0, 1)],
         f"10 %, {CONTROL}": [propagated(named.graph, settings, device="cpu")] * 2,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mvgrl.experiments.ablations import ABLATIONS, recipes, table
+from mvgrl.experiments.ablations import EXPERIMENTS, recipes, table
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.reports.claims import CONCLUSIONS, Claim
 from mvgrl.reports.conclusions import conclusion_sections, findings, published, summary, tally
@@ -25,7 +25,7 @@ class Book:
         self.ledger = Ledger(path)
 
     def add(self, name: str, dataset: str, row: str, *scores: float, failed: str = "") -> None:
-        recipe = recipes(ABLATIONS[name], dataset)[row].id
+        recipe = EXPERIMENTS[name].recipes(dataset)[row].id
         found = [{"accuracy": score, "nested": score} for score in scores] or [{}]
         self.ledger.add(
             Run(name, dataset, "best", row, seed, score, 9, 0.1, "cpu", recipe, {}, failed)
@@ -33,7 +33,7 @@ class Book:
         )
 
     def tables(self) -> dict[str, list[dict]]:
-        return {name: table(name, self.ledger) for name in ABLATIONS}
+        return {name: table(name, self.ledger) for name in EXPERIMENTS}
 
     def findings(self, claim: Claim) -> dict:
         return {one.dataset: one for one in findings(claim, table(claim.ablation, self.ledger))}
@@ -136,7 +136,7 @@ def test_failures_of_a_side_that_was_not_all_tried_are_no_verdict(book: Book) ->
 def test_runs_of_another_recipe_or_of_more_seeds_do_not_count(book: Book) -> None:
     book.add("ablation-view-count", "citeseer", "2", 73.0, 73.2)
     book.add("ablation-view-count", "citeseer", "3", *[71.0] * 5, *[99.0] * 5)
-    recipe = recipes(ABLATIONS["ablation-view-count"], "citeseer")["2"].id
+    recipe = EXPERIMENTS["ablation-view-count"].recipes("citeseer")["2"].id
     book.ledger.add([Run("ablation-view-count", "citeseer", "best", "3", 0, {"accuracy": 99.0}, 9, 0.1, "cpu", recipe)])
     found = book.findings(CLAIMS["A third view, heat, adds nothing to adjacency and ppr"])["citeseer"]
     assert (found.verdict, found.runs) == ("holds", 7)
@@ -155,7 +155,7 @@ def test_the_papers_own_numbers_are_compared_the_same_way() -> None:
 
 def test_every_claim_names_rows_that_there_are() -> None:
     for claim in CLAIMS.values():
-        rows = set(ABLATIONS[claim.ablation].rows)
+        rows = set(EXPERIMENTS[claim.ablation].rows)
         assert claim.favoured
         assert claim.others
         assert {*claim.favoured, *claim.others} <= rows

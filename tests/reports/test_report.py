@@ -15,7 +15,7 @@ import pytest
 
 from mvgrl.errors import InputError
 from mvgrl.experiments import discrepancies
-from mvgrl.experiments.ablations import ABLATIONS, Ablation, recipes
+from mvgrl.experiments.ablations import EXPERIMENTS, Ablation, recipes
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.reports.comparison import ablation_sections, sweep_figures
@@ -34,7 +34,7 @@ def line(experiment, dataset, variant, seed, scores, recipe, *, setting="best", 
 
 
 def ablated(name, dataset, row, seed, scores, **more):
-    return line(name, dataset, row, seed, scores, recipes(ABLATIONS[name], dataset)[row].id, **more)
+    return line(name, dataset, row, seed, scores, EXPERIMENTS[name].recipes(dataset)[row].id, **more)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_the_papers_conclusions_are_told_with_runs_and_without(ledger, tmp_path)
     assert f"\n{claim} no runs yet | holds on 4 of 8 datasets, no difference on 4 | – | +1.3 | – |\n" in before
     assert "\n| mutag | 90.0 ± 0.0 (2 runs) | – | – (not run) | – | +6.3 (holds) |\n" in before
     assert "mvgrl reproduce ablation-view-count makes them" in before
-    for row in ABLATIONS["ablation-views"].rows:
+    for row in EXPERIMENTS["ablation-views"].rows:
         means = (85.0, 85.4) if row == "adj-ppr" else (86.0, 86.4)
         Ledger(ledger).add(
             ablated("ablation-views", "mutag", row, seed, {"nested": mean}) for seed, mean in enumerate(means)
@@ -156,7 +156,7 @@ def test_what_is_missing_and_what_is_passed_over_is_said(ledger, tmp_path):
 def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledger):
     document, _ = report(Runs.read(ledger))
     titles = [section.title for section in document.sections]
-    bounds, sizes = (ABLATIONS[name].title for name in ("ablation-bounds", "ablation-batch-size"))
+    bounds, sizes = (EXPERIMENTS[name].title for name in ("ablation-bounds", "ablation-batch-size"))
     assert titles == [
         "Summary",
         "Node classification",
@@ -181,10 +181,10 @@ def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledge
     ]
     assert sum(int(row[-1].text) for row in machines.rows) == 14
     rows = {tuple(cell.text for cell in row) for row in table.rows}
-    recipe = recipes(ABLATIONS["ablation-bounds"], "mutag")["DV"]
+    recipe = EXPERIMENTS["ablation-bounds"].recipes("mutag")["DV"]
     assert "bound=dv" in departures(recipe)
     assert (recipe.id, "best", "mutag", "ablation-bounds", departures(recipe), "cpu", "–") in rows
-    same = recipes(ABLATIONS["ablation-bounds"], "mutag")["JSD"].id
+    same = EXPERIMENTS["ablation-bounds"].recipes("mutag")["JSD"].id
     assert {row[0] for row in rows if row[6] == "mvgrl 0.1.0, torch 2.13.0"} == {same}
 
 
@@ -257,7 +257,7 @@ def test_rows_keep_the_order_of_the_ablation_and_notes_are_said_once():
         {**common, "dataset": "ptc-mr", "row": "NCE", "note": "halved"},
         {**common, "dataset": "ptc-mr", "row": "DV", "note": "halved"},
     ]
-    _, section = ablation_sections([(ABLATIONS["ablation-bounds"], rows)])
+    _, section = ablation_sections([(EXPERIMENTS["ablation-bounds"], rows)])
     table, *notes = section.parts
     assert [[cell.text for cell in row] for row in table.rows] == [
         ["NCE", "–", "80.0 ± 1.0", "3"],
@@ -326,7 +326,7 @@ def test_only_tables_scroll_sideways_in_a_browser(ledger, tmp_path, width):
         ablated(name, dataset, row, 0, {"accuracy": 80.0, "nested": 80.0}, device="a long name of a device " * 4)
         for name in ("ablation-views", "ablation-encoders")
         for dataset in ("cora-linqs", "citeseer", "mutag", "ptc-mr", "imdb-binary", "imdb-multi")
-        for row in recipes(ABLATIONS[name], dataset)
+        for row in EXPERIMENTS[name].recipes(dataset)
     ]
     runs.append(ablated("ablation-bounds", "ptc-mr", "NCE", 0, {}, failed="x" * 300))
     Ledger(ledger).add(runs)

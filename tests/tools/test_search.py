@@ -18,7 +18,7 @@ from mvgrl.datasets.registry import Dataset
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation import cross_validate, linear_probe
 from mvgrl.evaluation.svm import shuffled_folds
-from mvgrl.experiments.published import GRAPH_DATASETS, NODE_DATASETS
+from mvgrl.experiments.experiment import GRAPH_DATASETS, NODE_DATASETS
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.settings import Settings
 from tools import search as module

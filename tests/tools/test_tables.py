@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mvgrl.experiments import discrepancies
-from mvgrl.experiments.ablations import ABLATIONS, recipes
+from mvgrl.experiments.ablations import EXPERIMENTS, recipes
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.reports.tables import filled
@@ -84,7 +84,7 @@ def test_the_slips_are_a_column_a_dataset(tmp_path: Path) -> None:
 
 
 def add_runs(ledger: Ledger, name: str, dataset: str, row: str, *scores: float, failed: str = "") -> None:
-    recipe = recipes(ABLATIONS[name], dataset)[row].id
+    recipe = EXPERIMENTS[name].recipes(dataset)[row].id
     found = [{"accuracy": score, "nested": score} for score in scores] or [{}]
     ledger.add(
         Run(name, dataset, "best", row, seed, score, 9, 0.1, "cpu", recipe, {}, failed)
@@ -130,7 +130,7 @@ def test_the_conclusions_fill_as_the_ledger_grows(tmp_path: Path) -> None:
     assert "\nold\n" not in empty
     assert "\n| 1. The views | Adjacency with ppr is the best pair | no runs yet |" in empty
     assert "### " not in empty
-    for row in ABLATIONS["ablation-views"].rows:
+    for row in EXPERIMENTS["ablation-views"].rows:
         add_runs(ledger, "ablation-views", "mutag", row, *((89.0, 91.0) if row == "adj-ppr" else (79.0, 81.0)))
     page = filled(empty, ledger)
     assert page == filled(marked, ledger)
@@ -163,9 +163,9 @@ def test_the_pages_have_every_table_and_make_writes_them() -> None:
     for name in ("cora-linqs", "mutag"):
         assert f"| {name} |" in readme
         assert f"| {name} |" in main
-    assert re.findall("<!-- table (.*) best -->", ablations) == list(ABLATIONS)
+    assert re.findall("<!-- table (.*) best -->", ablations) == list(EXPERIMENTS)
     assert ablations.count("<!-- conclusions -->") == 1
-    assert ablations.count("<!-- end -->") == len(ABLATIONS) + 1
+    assert ablations.count("<!-- end -->") == len(EXPERIMENTS) + 1
     assert "results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md\n" in (ROOT / "Makefile").read_text()
     for page in (main, ablations):
         for link in re.findall(r"\]\((?!https?:)([^)]+)\)", page):
