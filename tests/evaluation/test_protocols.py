@@ -1,0 +1,93 @@
+"""Protocols: scores per seed from vectors, kernels or predictions, measured together where they can be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+
+from mvgrl.datasets.registry import Dataset
+from mvgrl.evaluation import clustering_scores, cross_validate, linear_probe, logistic_probe, protocols
+from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
+from mvgrl.evaluation.scores import SCORES
+from mvgrl.graphs import Graph
+from mvgrl.methods import Outcome
+
+CPU = torch.device("cpu")
+SPLITS = {"train": np.arange(0, 60), "val": np.arange(60, 100), "test": np.arange(100, 190)}  # ten nodes in none
+
+
+@pytest.fixture(scope="module")
+def vectors() -> tuple[list[np.ndarray], np.ndarray]:
+    """Three seeds' vectors of 200 points, and their classes."""
+    points, labels = make_blobs(200, n_features=5, centers=3, cluster_std=4.0, random_state=1)
+    rng = np.random.default_rng(0)
+    return [(points + rng.normal(size=points.shape)).astype(np.float32) for _ in range(3)], labels
+
+
+def dataset(task: str, labels: np.ndarray) -> Dataset:
+    return Dataset("any", Graph.from_edges([0], [1]), labels, task, SPLITS if task == "node" else None, (), "")
+
+
+def evaluation(task: str, vectors: tuple[list[np.ndarray], np.ndarray], **more: float) -> Evaluation:
+    return Evaluation(dataset(task, vectors[1]), [Outcome(one) for one in vectors[0]], (3, 4, 5), CPU, **more)
+
+
+def test_every_protocol_reports_the_scores_it_names(vectors) -> None:
+    for name, protocol in PROTOCOLS.items():
+        found = measure([name], evaluation(protocol.task, vectors, share=0.3))
+        assert len(found) == 3
+        for scores in found:
+            assert set(protocol.scores) <= set(scores) <= set(SCORES)
+
+
+def test_probes_of_many_seeds_score_as_each_alone(vectors) -> None:
+    many, labels = vectors
+    found = measure(["linear-probe", "converged-probe", "clustering"], evaluation("node", vectors, weight_decay=0.01))
+    for seed, codes, scores in zip((3, 4, 5), many, found, strict=True):
+        train, val, test = SPLITS.values()
+        options = dict(weight_decay=0.01, seed=seed)
+        assert scores["accuracy"] == pytest.approx(100 * linear_probe(codes, labels, train, test, **options))
+        assert scores["validation"] == pytest.approx(100 * linear_probe(codes, labels, train, val, **options))
+        assert scores["logistic"] == pytest.approx(100 * logistic_probe(codes, labels, train, test, val=val))
+        clusters = clustering_scores(codes, labels, runs=1, seed=seed)
+        assert (scores["nmi"], scores["ari"]) == (clusters["nmi"][0], clusters["ari"][0])
+
+
+def test_both_svm_protocols_come_from_one_cross_validation(vectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr(
+        protocols, "cross_validate", lambda *args, **more: calls.append(more) or cross_validate(*args, **more)
+    )
+    found = measure(["nested-svm", "best-c-svm", "linear-probe"], evaluation("graph", vectors))
+    assert [call["seed"] for call in calls] == [3, 4, 5]
+    alone = cross_validate(vectors[0][1], vectors[1], seed=4)
+    assert found[1] == {"nested": alone.nested_accuracy[0], "best_c": alone.best_c_accuracy[0]}
+
+
+def test_a_kernel_scores_as_the_vectors_it_is_the_product_of(vectors) -> None:
+    codes = vectors[0][0].astype(np.float64)
+    target = dataset("graph", vectors[1])
+    both = [Outcome(codes), Outcome(kernel=codes @ codes.T)]
+    plain, kernel = (measure(["nested-svm"], Evaluation(target, [one], [0], CPU)) for one in both)
+    assert kernel == plain
+
+
+def test_predictions_are_scored_as_they_are(vectors) -> None:
+    labels = vectors[1]
+    guesses = labels.copy()
+    guesses[SPLITS["test"][:9]] = (guesses[SPLITS["test"][:9]] + 1) % 3
+    (scores,) = measure(["linear-probe"], Evaluation(dataset("node", labels), [Outcome(predictions=guesses)], [0], CPU))
+    assert scores == {"accuracy": 90.0, "validation": 100.0}
+    with pytest.raises(ValueError, match="predictions have no vectors"):
+        measure(["clustering"], Evaluation(dataset("node", labels), [Outcome(predictions=guesses)], [0], CPU))
+
+
+def test_a_score_is_defined_once_with_its_unit_and_digits() -> None:
+    assert [SCORES[name].text(value, 0.05) for name, value in (("ari", 0.5), ("logistic", 80.25))] == [
+        "0.500 ± 0.050",
+        "80.2 ± 0.1",
+    ]
+    assert SCORES["nmi"].points(0.02) == SCORES["accuracy"].points(2.0) == 2.0
+    assert (SCORES["best_c"].axis, SCORES["nmi"].axis) == ("accuracy (best-C), %", "NMI")
