@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mvgrl.experiments.ablations import EXPERIMENTS, recipes, table
+from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.summary import Row, summarise
 from mvgrl.reports.claims import CONCLUSIONS, Claim
 from mvgrl.reports.conclusions import conclusion_sections, findings, published, summary, tally
 from mvgrl.reports.document import parts_as_markdown
@@ -32,11 +33,11 @@ class Book:
             for seed, score in enumerate(found)
         )
 
-    def tables(self) -> dict[str, list[dict]]:
-        return {name: table(name, self.ledger) for name in EXPERIMENTS}
+    def tables(self) -> dict[str, list[Row]]:
+        return {name: summarise(one, self.ledger) for name, one in EXPERIMENTS.items()}
 
     def findings(self, claim: Claim) -> dict:
-        return {one.dataset: one for one in findings(claim, table(claim.ablation, self.ledger))}
+        return {one.dataset: one for one in findings(claim, summarise(claim.about, self.ledger))}
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_each_verdict(readouts: Book) -> None:
         "reddit-binary": "not run",
     }
     better = found["citeseer"]
-    assert (better.favoured["row"], better.other["row"]) == ("mean", "diffpool-1")
+    assert (better.favoured.id, better.other.id) == ("mean", "diffpool-1")
     assert better.points == pytest.approx(2.0)
     assert better.spread == pytest.approx(0.5)
     assert found["mutag"].points == pytest.approx(-1.0)
@@ -155,7 +156,7 @@ def test_the_papers_own_numbers_are_compared_the_same_way() -> None:
 
 def test_every_claim_names_rows_that_there_are() -> None:
     for claim in CLAIMS.values():
-        rows = set(EXPERIMENTS[claim.ablation].rows)
+        rows = {variant.id for variant in claim.about.variants}
         assert claim.favoured
         assert claim.others
         assert {*claim.favoured, *claim.others} <= rows
@@ -195,4 +196,4 @@ def test_without_runs_it_says_so_and_what_makes_them(book: Book) -> None:
     silent = {row[1].text for row in claims.rows if row[3].text == "prints no numbers"}
     assert silent == {text for text, claim in CLAIMS.items() if not published(claim)}
     assert len(silent) == 4
-    assert unrun.endswith("; mvgrl reproduce ablation-view-count makes them.")
+    assert unrun.endswith("; run mvgrl reproduce ablation-view-count.")
