@@ -11,6 +11,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from mvgrl.errors import InputError
+
 # Threads only wait for each other on matrices this small, and on a busy machine they wait long. Both are needed:
 # numba's OpenMP layer passes its own number on to torch with every parallel loop.
 torch.set_num_threads(1)
@@ -47,3 +49,20 @@ def files_up_to():
             resource.setrlimit(resource.RLIMIT_FSIZE, old)
 
     return limited
+
+
+@pytest.fixture
+def input_error():
+    """Call a function that must raise an InputError: one line, with all the words and no chained exception."""
+
+    def input_error_(call, *words) -> str:
+        with pytest.raises(InputError) as caught:
+            call()
+        message = str(caught.value)
+        assert all(str(word) in message for word in words), message
+        assert "\n" not in message
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
+        return message
+
+    return input_error_

@@ -19,7 +19,7 @@ def views(count: int) -> list[ViewCodes]:
 
 
 def met(mode: str, count: int) -> list[tuple[int, int]]:
-    return [(int(fine.codes[0, 0]), int(coarse.codes[0, 0])) for fine, coarse in MODES[mode](views(count))]
+    return [(int(fine.codes[0, 0]), int(coarse.codes[0, 0])) for fine, coarse in MODES[mode]()(views(count))]
 
 
 def test_which_codes_meet() -> None:
@@ -37,7 +37,7 @@ def test_three_views_are_anchored_on_the_first() -> None:
 
 def test_many_graphs_are_negatives_of_each_other() -> None:
     fine, coarse = Scale(codes(3, 0), torch.tensor([0, 0, 1])), Scale(codes(2, 1), torch.arange(2))
-    anchors, samples, positives, negatives = pairs(fine, coarse, many=True)
+    anchors, samples, positives, negatives = pairs(fine, coarse, across_samples=True)
     assert anchors is fine.codes
     assert samples == (coarse.codes,)
     assert positives.tolist() == [[True, False], [True, False], [False, True]]
@@ -47,9 +47,9 @@ def test_many_graphs_are_negatives_of_each_other() -> None:
 def test_one_graph_is_told_from_its_corruption() -> None:
     fine = Scale(codes(4, 0), torch.tensor([0, 0, 1, 1]), corrupted=codes(4, 5))
     coarse = Scale(codes(2, 1), torch.arange(2))
-    anchors, samples, positives, negatives = pairs(fine, coarse, many=False)
+    anchors, samples, positives, negatives = pairs(fine, coarse, across_samples=False)
     assert anchors is coarse.codes
     assert samples == (fine.codes, fine.corrupted)
     assert positives.int().tolist() == [[1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0, 0, 0]]
     assert negatives.int().tolist() == [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 1, 1]]
-    assert torch.equal(pairs(fine, coarse, many=True).negatives, ~positives)
+    assert torch.equal(pairs(fine, coarse, across_samples=True).negatives, ~positives)

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -19,7 +20,7 @@ from sklearn.utils import estimator_checks
 import mvgrl
 from mvgrl import Graph, GraphEmbedder, NodeEmbedder
 from mvgrl.errors import InputError, SettingsError
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, Settings
 
 QUICK = dict(hidden=8, epochs=3, device="cpu")
 both = pytest.mark.parametrize("kind", [NodeEmbedder, GraphEmbedder])
@@ -96,13 +97,12 @@ def test_fitting_changes_no_parameter_and_can_be_repeated(kind: type) -> None:
 
 
 @both
-def test_the_parameters_are_the_settings_and_keyword_only(kind: type) -> None:
+def test_parameters_are_keyword_only_and_make_the_settings(kind: type) -> None:
     parameters = inspect.signature(kind).parameters
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values())
-    settings = set(Settings.__dataclass_fields__) - {"task"}
-    assert set(parameters) == settings | {"random_state", "device", "callbacks"}
     task = {NodeEmbedder: "node", GraphEmbedder: "graph"}[kind]
     assert kind()._settings() == Settings(task=task)
+    assert kind()._output() == Output()
 
 
 @both
@@ -140,6 +140,26 @@ def test_random_states() -> None:
     assert not np.array_equal(embed(3), embed(4))
     np.testing.assert_array_equal(embed(np.random.RandomState(1)), embed(np.random.RandomState(1)))
     assert not np.array_equal(embed(None), embed(None))
+
+
+def test_output_options_change_vectors_without_retraining() -> None:
+    embedder = NodeEmbedder(**QUICK).fit(random_graph())
+    weights = embedder.trained_.model.state_dict()["encoders.0.weights.0"].clone()
+    joined = embedder.set_params(join="concatenate", unit_length=True).transform(random_graph())
+    assert joined.shape == (25, 16)
+    np.testing.assert_allclose(np.linalg.norm(joined, axis=1), 1, rtol=1e-5)
+    assert torch.equal(embedder.trained_.model.state_dict()["encoders.0.weights.0"], weights)
+    np.testing.assert_array_equal(
+        NodeEmbedder(**QUICK, join="concatenate", unit_length=True).fit_transform(random_graph()), joined
+    )
+
+
+def test_choices_tell_what_was_chosen_and_why() -> None:
+    embedder = NodeEmbedder(**QUICK).fit(random_graph())
+    assert embedder.choices_["normalise"] == "4 features scaled by column"
+    assert embedder.choices_["views"] == "ppr exact (25 nodes)"
+    explicit = NodeEmbedder(**QUICK, normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"))
+    assert explicit.fit(random_graph()).choices_ == {}
 
 
 def test_unseen_nodes_are_embedded_and_the_old_ones_stay_close() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from mvgrl.encoders import GCN, BiasedPReLU, xavier
+from mvgrl.encoders import GCN, NORMS, BiasedPReLU, xavier
 from mvgrl.matrices import DenseMatrix
 
 
@@ -97,7 +97,7 @@ def test_dropout_drops_its_share_and_scales_the_rest() -> None:
 def test_norms_normalise() -> None:
     X, V = DenseMatrix(10 + 5 * torch.randn(200, 3)), DenseMatrix(torch.eye(200))
     for norm, dim in (("batch", 0), ("layer", 1)):
-        encoder = GCN(3, 64, norm=norm).train()
+        encoder = GCN(3, 64, norm=NORMS[norm].layer).train()
         torch.nn.init.ones_(encoder.activations[0].slope)  # a PReLU of slope 1 lets the normalised codes through
         codes = encoder(encoder.project(X), V)[0]
         assert codes.mean(dim).abs().max() < 1e-4

@@ -22,21 +22,21 @@ def both_kinds(array: np.ndarray, *, symmetric: bool = False) -> list:
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 9), st.integers(0, 10**6))
-def test_products_equal_numpys(rows: int, columns: int, width: int, seed: int) -> None:
+def test_products_equal_those_of_numpy(rows: int, columns: int, width: int, seed: int) -> None:
     array = random_sparse(rows, columns, seed)
     right = np.random.default_rng(seed).normal(size=(columns, width))
     for matrix in both_kinds(array):
         torch.testing.assert_close(matrix @ torch.from_numpy(right), torch.from_numpy(array @ right))
 
 
-def test_wide_products_equal_numpys() -> None:
+def test_wide_products_equal_those_of_numpy() -> None:
     array = random_sparse(12, 9)
-    right = np.random.default_rng(0).normal(size=(9, 2500))  # more than the columns of one block
+    right = np.random.default_rng(0).normal(size=(9, 2500))  # many more columns than rows
     torch.testing.assert_close(both_kinds(array)[0] @ torch.from_numpy(right), torch.from_numpy(array @ right))
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_gradients_are_right(symmetric: bool) -> None:
+def test_gradients_pass_gradcheck(symmetric: bool) -> None:
     array = random_sparse(11, 11)
     if symmetric:
         array = array + array.T
@@ -45,7 +45,7 @@ def test_gradients_are_right(symmetric: bool) -> None:
         assert torch.autograd.gradcheck(lambda z, matrix=matrix: matrix @ z, right)
 
 
-def test_a_stack_is_folded_into_columns() -> None:
+def test_gradients_of_a_stack_under_vmap_equal_the_closed_form() -> None:
     array = random_sparse(11, 8)
     stack = torch.randn(4, 8, 3, dtype=torch.float64)
     for matrix in both_kinds(array):
@@ -53,7 +53,7 @@ def test_a_stack_is_folded_into_columns() -> None:
         torch.testing.assert_close(grads, 2 * torch.from_numpy(array.T @ array) @ stack)
 
 
-def test_selecting_gives_induced_blocks_and_their_transposes() -> None:
+def test_select_gives_induced_submatrices_and_their_transposes() -> None:
     array = random_sparse(20, 20)
     samples = torch.stack([torch.randperm(20)[:7] for _ in range(3)])
     expected = torch.block_diag(*(torch.from_numpy(array[np.ix_(s, s)]) for s in samples.numpy()))
@@ -63,14 +63,14 @@ def test_selecting_gives_induced_blocks_and_their_transposes() -> None:
         assert torch.equal(chosen.T.dense(), expected.T)
 
 
-def test_selecting_whole_graphs_of_different_sizes() -> None:
+def test_select_handles_complete_graphs_of_different_sizes() -> None:
     array = sp.block_diag([random_sparse(n, n, n) for n in (3, 6, 4)]).toarray()
     nodes = torch.tensor([9, 10, 11, 12, 0, 1, 2])
     chosen = both_kinds(array)[0].select(nodes, (4, 3), disjoint=True)
     assert torch.equal(chosen.dense(), torch.from_numpy(array[np.ix_(nodes, nodes)]))
 
 
-def test_selecting_from_a_graph_too_large_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_select_without_a_lookup_table_gives_the_same_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     array = random_sparse(20, 20)
     nodes, sizes = torch.cat([torch.randperm(20)[:7] for _ in range(3)]), (7, 7, 7)
     matrix = both_kinds(array)[0]
@@ -79,7 +79,7 @@ def test_selecting_from_a_graph_too_large_for_a_table(monkeypatch: pytest.Monkey
     assert torch.equal(matrix.select(nodes, sizes).dense(), expected)
 
 
-def test_rows_and_their_squares() -> None:
+def test_rows_and_their_sums_of_squares() -> None:
     array = random_sparse(9, 5)
     nodes = torch.tensor([4, 0, 4, 8])
     for matrix in both_kinds(array):
@@ -88,7 +88,7 @@ def test_rows_and_their_squares() -> None:
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_diagonal_blocks_are_the_blocks(symmetric: bool) -> None:
+def test_diagonal_blocks_equal_their_copies_and_the_dense_blocks(symmetric: bool) -> None:
     generator = torch.Generator().manual_seed(0)
     sizes = [3, 1, 5, 2]
     blocks = [torch.rand(n, n, generator=generator) * (torch.rand(n, n, generator=generator) < 0.6) for n in sizes]

@@ -15,7 +15,7 @@ from mvgrl.pretrained import load_model, save_model
 from mvgrl.settings import Settings
 from mvgrl.training import fit
 
-SETTINGS = Settings(hidden=8, epochs=3, normalise="standard")
+SETTINGS = Settings(hidden=8, epochs=3, normalise="standard", sampler="full")
 
 
 def random_graph(nodes: int = 20, seed: int = 0) -> Graph:
@@ -34,7 +34,7 @@ def graph_set() -> Graph:
         SETTINGS,
         replace(SETTINGS, features="labels"),
         replace(SETTINGS, readout="diffpool-2", mode="multi-scale", norm="batch", views=("adjacency", "ppr", "heat")),
-        Settings(task="graph", hidden=8, epochs=2, features="labels+degree"),
+        Settings(task="graph", hidden=8, epochs=2, features="labels+degree", normalise="row", sampler="full"),
     ],
     ids=["standard-score", "labels", "diffpool", "graphs"],
 )
@@ -42,7 +42,7 @@ def test_a_saved_model_gives_the_same_bits(settings: Settings, tmp_path: Path) -
     graph = random_graph() if settings.task == "node" else graph_set()
     trained = fit(graph, settings, device="cpu")
     save_model(trained, tmp_path / "model", about={"accuracy": 0.9})
-    loaded, about = load_model(tmp_path / "model", device="cpu")
+    loaded, _, about = load_model(tmp_path / "model", device="cpu")
     for ours, theirs in zip(loaded.represent(graph), trained.represent(graph), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert loaded.model.settings == settings
@@ -79,13 +79,13 @@ def test_a_model_is_replaced_and_anything_else_is_left_alone(tmp_path: Path) -> 
         ("no folder", "there is no folder"),
         ("no config", "config.json cannot be read"),
         ("broken config", "config.json cannot be read"),
-        ("foreign config", "of something else"),
+        ("foreign config", "belongs to something else"),
         ("newer format", "update mvgrl"),
         ("unknown setting", "unknown setting 'hiden'"),
-        ("no weights", "does not hold a whole model"),
-        ("cut weights", "does not hold a whole model"),
-        ("other weights", "does not hold a whole model"),
-        ("missing key", "does not hold a whole model"),
+        ("no weights", "does not contain a complete model"),
+        ("cut weights", "does not contain a complete model"),
+        ("other weights", "does not contain a complete model"),
+        ("missing key", "does not contain a complete model"),
     ],
 )
 def test_a_damaged_or_foreign_folder_is_refused(damage: str, message: str, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_ones_own_functions_cannot_be_saved(tmp_path: Path) -> None:
         yield views[0].nodes, views[1].graphs
 
     trained = fit(random_graph(), replace(SETTINGS, mode=own), device="cpu")
-    with pytest.raises(SettingsError, match="mode is a function of your own"):
+    with pytest.raises(SettingsError, match="mode has a component of your own"):
         save_model(trained, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

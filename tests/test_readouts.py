@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import prelu
 
 from mvgrl.matrices import DenseMatrix, SparseMatrix
-from mvgrl.readouts import DiffPool2, JumpingKnowledge, SigmoidMean, make_readout
+from mvgrl.readouts import READOUTS, DiffPool2, JumpingKnowledge, SigmoidMean
 from mvgrl.sampling import Batch
 
 SLOPE = torch.tensor([0.25])
@@ -42,7 +42,7 @@ def test_sigmoid_mean_uses_the_last_layer() -> None:
 def test_diffpool_to_one_cluster_sums_a_convolution() -> None:
     sizes = (3, 4)
     V, view = random_view(sizes)
-    readout, H = make_readout("diffpool-1", 4, 1, 4), torch.randn(7, 4)
+    readout, H = READOUTS["diffpool-1"]().build(4, 1, 4), torch.randn(7, 4)
     Z = prelu(V @ H @ readout.weight + readout.activation.bias, SLOPE)
     torch.testing.assert_close(
         readout([H], view, batch_of(sizes)).graphs, torch.stack([part.sum(0) for part in Z.split(sizes)])
@@ -52,7 +52,7 @@ def test_diffpool_to_one_cluster_sums_a_convolution() -> None:
 def test_diffpool_2_equals_its_formulas_graph_by_graph() -> None:
     sizes = (5, 9, 1)
     V, view = random_view(sizes)
-    readout, H = make_readout("diffpool-2", 4, 1, max(sizes)), torch.randn(sum(sizes), 4)
+    readout, H = READOUTS["diffpool-2"]().build(4, 1, max(sizes)), torch.randn(sum(sizes), 4)
     assert readout.most == 3
     pooled = readout([H], view, batch_of(sizes))
     assert pooled.cluster_counts == (2, 3, 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mvgrl.graphs import Graph
 from mvgrl.matrices import DenseMatrix, SparseMatrix
-from mvgrl.sampling import SAMPLERS, Batch, GraphBatches, NodeBatches, corrupt_adjacency, walk, window
+from mvgrl.sampling import SAMPLERS, Batch, GraphBatches, NodeBatches, Walk, corrupt_adjacency, walk, window
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -36,7 +36,7 @@ def nodes_of(batch: Batch, rows: torch.Tensor | None = None) -> torch.Tensor:
     return batch.features.dense()[batch.rows if rows is None else rows].flatten().long()
 
 
-samplers = pytest.mark.parametrize("sampler", [s for s in SAMPLERS.values() if s], ids=lambda s: s.__name__)
+samplers = pytest.mark.parametrize("sampler", [s() for s in SAMPLERS.values() if s.samples], ids=str)
 
 
 @samplers
@@ -67,7 +67,7 @@ def test_walks_keep_edges_where_uniform_nodes_do_not() -> None:
     adjacency = SparseMatrix.from_scipy(ring(20_000).adjacency, symmetric=True)
 
     def kept(name: str) -> int:
-        sample = SAMPLERS[name](adjacency, 200, seeded())
+        sample = SAMPLERS[name]()(adjacency, 200, seeded())
         return len(adjacency.select(sample, (200,)).values)
 
     assert kept("walk") > 200 > 20 > kept("nodes")
@@ -82,7 +82,7 @@ def test_walkers_go_on_until_there_are_enough() -> None:
 @pytest.mark.parametrize("sampler", ["nodes", "window", "walk"])
 def test_every_view_and_the_features_give_the_same_nodes(sampler: str) -> None:
     graph = random_graph(30)
-    (batch,) = node_batches(graph, sampler=SAMPLERS[sampler], sample_size=12, batch_size=3).epoch(seeded())
+    (batch,) = node_batches(graph, sampler=SAMPLERS[sampler](), sample_size=12, batch_size=3).epoch(seeded())
     assert batch.sizes == (12, 12, 12)
     nodes = nodes_of(batch)
     blocks = [graph.adjacency.toarray()[np.ix_(part, part)] for part in nodes.view(3, 12).numpy()]
@@ -92,7 +92,7 @@ def test_every_view_and_the_features_give_the_same_nodes(sampler: str) -> None:
 
 
 def test_features_are_projected_for_the_sampled_nodes_alone() -> None:
-    options = dict(sampler=SAMPLERS["nodes"], sample_size=5, batch_size=3)
+    options = dict(sampler=SAMPLERS["nodes"](), sample_size=5, batch_size=3)
     (few,) = node_batches(random_graph(30), **options).epoch(seeded())
     assert few.features.shape[0] == len(set(nodes_of(few).tolist())) <= 15
     options["sample_size"] = 12
@@ -101,7 +101,7 @@ def test_features_are_projected_for_the_sampled_nodes_alone() -> None:
 
 
 def test_permuted_features_are_the_samples_own_in_another_order() -> None:
-    options = dict(sampler=SAMPLERS["nodes"], sample_size=12, batch_size=3)
+    options = dict(sampler=SAMPLERS["nodes"](), sample_size=12, batch_size=3)
     (batch,) = node_batches(random_graph(30), **options).epoch(seeded())
     own, other = nodes_of(batch).view(3, 12), nodes_of(batch, batch.negative_rows).view(3, 12)
     assert torch.equal(own.sort(1).values, other.sort(1).values)
@@ -114,7 +114,7 @@ def test_permuted_features_are_the_samples_own_in_another_order() -> None:
 def test_corrupted_adjacency_is_sampled_at_the_same_nodes() -> None:
     graph = random_graph(30)
     other = SparseMatrix.from_scipy(corrupt_adjacency(graph, seeded()).adjacency, symmetric=True)
-    options = dict(sampler=SAMPLERS["nodes"], sample_size=12, corrupted_views=(other, other), permute=False)
+    options = dict(sampler=SAMPLERS["nodes"](), sample_size=12, corrupted_views=(other, other), permute=False)
     (batch,) = node_batches(graph, **options).epoch(seeded())
     assert torch.equal(batch.rows, batch.negative_rows)
     assert torch.equal(batch.negative_views[0].dense(), other.dense()[nodes_of(batch)][:, nodes_of(batch)])
@@ -158,7 +158,7 @@ def test_shuffling_changes_nothing_but_order() -> None:
 
 
 def test_samples_inside_graphs() -> None:
-    batches = graph_batches((3, 40), batch_size=2, sampler=walk, sample_size=10)
+    batches = graph_batches((3, 40), batch_size=2, sampler=Walk(), sample_size=10)
     (batch,) = batches.epoch(seeded())
     assert sorted(batch.sizes) == [3, 10]
     assert batches.largest == 10

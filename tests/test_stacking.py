@@ -7,7 +7,6 @@ import pytest
 
 from mvgrl import Graph, Settings, fit
 from mvgrl.errors import MVGRLError
-from mvgrl.stacking import fit_seeds, stackable
 
 SEEDS = (3, 4, 5, 9)
 
@@ -35,7 +34,7 @@ def random_graph(nodes: int = 60, edges: int = 200) -> Graph:
 )
 def test_a_seed_in_a_stack_gives_what_it_gives_alone(choices: dict) -> None:
     settings = Settings(hidden=16, epochs=12, patience=3, learning_rate=0.01, **choices)
-    runs = fit_seeds(random_graph(), settings, SEEDS, device="cpu", at_once=50)
+    runs = fit(random_graph(), settings, seed=SEEDS, device="cpu", stack=50)
     for seed, run in zip(SEEDS, runs, strict=True):
         alone = fit(random_graph(), settings, seed=seed, device="cpu")
         assert len(run.history.losses) == len(alone.history.losses)
@@ -46,26 +45,20 @@ def test_a_seed_in_a_stack_gives_what_it_gives_alone(choices: dict) -> None:
 def test_seeds_stop_on_their_own_and_leave_the_stack() -> None:
     settings = Settings(hidden=16, epochs=60, patience=4, learning_rate=0.05)
     sizes: list[int] = []
-    runs = fit_seeds(
-        random_graph(),
-        settings,
-        SEEDS,
-        device="cpu",
-        at_once=4,
-        progress=lambda epoch, training, loss: sizes.append(training),
-    )
+    callbacks = [lambda epoch: sizes.append(epoch.seeds)]
+    runs = fit(random_graph(), settings, seed=SEEDS, device="cpu", stack=4, callbacks=callbacks)
     lengths = [len(run.history.losses) for run in runs]
     assert len(set(lengths)) > 1
     assert sizes == [sum(length > epoch for length in lengths) for epoch in range(max(lengths))]
     for run in runs:
-        assert run.history.waited == settings.patience
+        assert run.history.waited == 4
         assert run.history.best_loss == min(run.history.losses)
 
 
 def test_stacks_of_any_size_give_the_same() -> None:
     settings = Settings(hidden=8, epochs=5)
     together, *others = (
-        fit_seeds(random_graph(), settings, SEEDS, device="cpu", at_once=at_once) for at_once in (50, 2, None)
+        fit(random_graph(), settings, seed=SEEDS, device="cpu", stack=stack) for stack in (50, 2, None)
     )
     for a, *more in zip(together, *others, strict=True):
         for b in more:
@@ -75,7 +68,7 @@ def test_stacks_of_any_size_give_the_same() -> None:
 def test_a_diverged_seed_is_told() -> None:
     graph = random_graph()
     with pytest.raises(MVGRLError, match="the loss became"):
-        fit_seeds(graph, Settings(hidden=8, epochs=50, learning_rate=1e38), SEEDS, device="cpu", at_once=4)
+        fit(graph, Settings(hidden=8, epochs=50, learning_rate=1e38), seed=SEEDS, device="cpu", stack=4)
 
 
 @pytest.mark.parametrize(
@@ -90,5 +83,5 @@ def test_a_diverged_seed_is_told() -> None:
     ],
 )
 def test_what_cannot_share_a_stack(choices: dict) -> None:
-    assert stackable(Settings())
-    assert not stackable(Settings(**choices))
+    assert Settings().stackable
+    assert not Settings(**choices).stackable

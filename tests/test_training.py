@@ -12,13 +12,13 @@ import scipy.sparse as sp
 import torch
 from safetensors import safe_open
 
-from mvgrl.checkpoint import History
 from mvgrl.errors import CheckpointError, InputError, MachineError, MVGRLError, SettingsError
 from mvgrl.graphs import Graph
-from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.history import History
+from mvgrl.inputs import prepare
 from mvgrl.model import MVGRL
 from mvgrl.settings import Settings
-from mvgrl.training import fit, make_batches, train
+from mvgrl.training import fit, train
 
 NODE = Settings(hidden=8, epochs=12, patience=12, dropout=0.2, sampler="nodes", sample_size=20, batch_size=2)
 GRAPH = Settings(task="graph", hidden=8, epochs=6, patience=6, batch_size=2, norm="batch")
@@ -62,14 +62,14 @@ def test_training_leaves_the_global_random_state_alone(graph: Graph, settings: S
 def test_it_stops_when_the_loss_has_not_fallen_for_a_while_and_restores_the_best() -> None:
     settings = replace(NODE, epochs=500, patience=5, learning_rate=0.05)
     graph = random_graph()
-    encoder = FeatureEncoder().fit(graph)
-    model = MVGRL(settings, encoder.width)
+    inputs = prepare(graph, replace(settings, normalise="row"), device="cpu")
+    model = MVGRL(settings, inputs.encoder.width)
     seen: list = []
 
     def watch(epoch) -> None:
         seen.append((epoch, {name: tensor.clone() for name, tensor in model.state_dict().items()}))
 
-    history = train(model, make_batches(graph, settings, encoder), callbacks=[watch])
+    history = train(model, inputs.batches(), callbacks=[watch])
     losses = history.losses
     best = int(np.argmin(losses))
     assert len(losses) == best + 1 + 5 < 500
@@ -174,7 +174,7 @@ def test_a_checkpoint_of_another_run_is_refused(what: str, tmp_path: Path) -> No
         graph = random_graph(seed=1)
     else:
         graph = Graph(graph.adjacency, graph.features + 1)
-    with pytest.raises(CheckpointError, match="is of another run"):
+    with pytest.raises(CheckpointError, match="belongs to another run"):
         fit(graph, settings, seed=seed, device="cpu", checkpoint=path, resume=True)
 
 
@@ -215,12 +215,12 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(
 
 
 def test_resume_without_a_checkpoint_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="name its file"):
+    with pytest.raises(CheckpointError, match="give its file name"):
         fit(random_graph(), NODE, device="cpu", resume=True)
 
 
 def test_what_each_task_is_given_must_fit_it() -> None:
-    with pytest.raises(InputError, match="5 were given"):
+    with pytest.raises(InputError, match="but 5 were given"):
         fit(graph_set(), NODE, device="cpu")
     with pytest.raises(InputError, match="use task='node'"):
         fit(random_graph(), GRAPH, device="cpu")
@@ -234,7 +234,7 @@ def test_a_device_that_is_not_here_is_refused(device: str) -> None:
 
 @pytest.mark.parametrize("seed", [-1, 0.5, None])
 def test_a_seed_is_a_whole_number(seed: object) -> None:
-    with pytest.raises(SettingsError, match="whole number from 0"):
+    with pytest.raises(SettingsError, match="integer, at least 0"):
         fit(random_graph(), NODE, device="cpu", seed=seed)  # type: ignore[arg-type]
 
 

@@ -2,8 +2,7 @@
 
 >>> import mvgrl
 >>> graph = mvgrl.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
->>> nodes, graphs = mvgrl.fit(graph, mvgrl.Settings(hidden=16, epochs=5)).represent()
->>> nodes.shape
+>>> mvgrl.fit(graph, mvgrl.Settings(hidden=16, epochs=5)).vectors().shape
 (4, 16)
 """
 
@@ -12,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mvgrl.embedders import GraphEmbedder, NodeEmbedder, load
     from mvgrl.graphs import Graph
-    from mvgrl.settings import Settings
+    from mvgrl.settings import Output, Settings
     from mvgrl.training import Trained, fit
 
-__version__ = "0.1.0"
-__all__ = ["Graph", "GraphEmbedder", "NodeEmbedder", "Settings", "Trained", "__version__", "fit", "load"]
+__version__ = "0.2.0"
+__all__ = ["Graph", "GraphEmbedder", "NodeEmbedder", "Output", "Settings", "Trained", "__version__", "fit", "load"]
 
 _HOMES = {
     "Graph": "graphs",
+    "Output": "settings",
     "Settings": "settings",
     "Trained": "training",
     "fit": "training",
@@ -30,7 +30,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # PyTorch takes seconds to import: whoever asks for the version, or for help, should not wait for it.
+    # PyTorch takes seconds to import, and neither the version nor --help needs it.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,126 +1,142 @@
-"""Settings for a graph nobody has looked at yet: what was not asked for is picked by its size, and said why."""
+"""What "auto" means for a graph. Python and the command line resolve it here, in the same way."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.runtime import machine_memory
-from mvgrl.settings import Settings
+from mvgrl.settings import AUTO, Settings
 from mvgrl.views.diffusion import Diffusion
 
 # Entries of a diffusion up to which all are kept. One graph: 5,000² on a CPU, where a step with them takes half a
-# second, 20,000² on a GPU. Many graphs: 1.2 GB of them.
+# second, and 20,000² on a GPU. Many graphs: 1.2 GB.
 EXACT_ENTRIES = {"cpu": 5_000**2, "cuda": 20_000**2}
 EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
 SAMPLE_SIZE = 20_000
-SAMPLED_PATIENCE = 50  # the loss of a sample tells less than that of the graph, so it is watched for longer
-# Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes a node, dimension and layer, embedding 12.
+SAMPLED_PATIENCE = 50  # the loss of a sample is noisier than that of the graph, so training waits longer
+# Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Settings, and what was picked of them and why, a few words each."""
+class Resolved:
+    """Settings without open choices, and what was chosen: a sentence with the reason per setting."""
 
     settings: Settings
-    reasons: tuple[str, ...]
+    choices: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """All choices on one line; empty if there were none."""
+        return "; ".join(self.choices.values())
 
 
-def choose(
-    graph: Graph, given: Mapping[str, Any] | None = None, *, device: str = "cpu", memory: int | None = None
-) -> Choice:
-    """Settings for a graph: those ``given``, and the rest picked by its size and the machine's memory in bytes.
+def resolve(
+    graph: Graph,
+    settings: Settings | Mapping[str, Any] | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    memory: int | None = None,
+) -> Resolved:
+    """Choose what the settings leave open, by the graph, the device and its memory in bytes.
 
-    >>> choice = choose(Graph.from_edges([0, 1], [1, 2]), {"hidden": 64})
-    >>> choice.settings.hidden
-    64
-    >>> choice.reasons[0]
+    A mapping, unlike :class:`mvgrl.Settings`, may also leave the task open.
+
+    >>> resolved = resolve(Graph.from_edges([0, 1], [1, 2]), {"hidden": 64})
+    >>> resolved.settings.hidden, str(resolved.settings.sampler)
+    (64, 'full')
+    >>> resolved.choices["task"]
     'task node (one graph)'
     """
-    values = dict(given or {})
-    memory = machine_memory(device) if memory is None else memory
-    reasons = []
-    if values.get("task") is None:
-        values["task"] = "node" if graph.count == 1 else "graph"
-        reasons.append(f"task {values['task']} ({'one graph' if graph.count == 1 else f'{graph.count:,} graphs'})")
-    reasons += _pick_features(graph, values)
-    settings = Settings.from_dict(values)
-    settings, sparser = _pick_views(graph, settings, device)
-    reasons += sparser
-    if settings.task == "node" and graph.count == 1:
-        settings, samples = _pick_sampler(graph, settings, values, memory)
-        reasons += samples
-    return Choice(settings, tuple(reasons))
+    choices: dict[str, str] = {}
+    if not isinstance(settings, Settings):
+        given = dict(settings or {})
+        if given.get("task") is None:
+            given["task"] = "node" if graph.count == 1 else "graph"
+            counted = "one graph" if graph.count == 1 else f"{graph.count:,} graphs"
+            choices["task"] = f"task {given['task']} ({counted})"
+        settings = Settings.from_dict(given)
+    device = torch.device(device)
+    settings = _resolve_features(graph, settings, choices)
+    settings = _resolve_views(graph, settings, device, choices)
+    settings = _resolve_sampler(graph, settings, machine_memory(str(device)) if memory is None else memory, choices)
+    return Resolved(settings, choices)
 
 
-def _pick_features(graph: Graph, values: dict[str, Any]) -> list[str]:
-    """How given features are scaled: those of many zeros as shares of their row, others column by column."""
-    encoder = FeatureEncoder(values.get("features", "auto"), "standard", values.get("degree_cap", 100)).fit(graph)
+def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str]) -> Settings:
+    """Scale mostly zero features by row, as fractions of their sum, and others by column."""
+    encoder = FeatureEncoder(settings.features, "standard", settings.degree_cap).fit(graph)
     if encoder.kind_ != "given":
-        if "features" in values:
-            return []
-        what = {"labels": "node labels", "degree-one-hot": "degrees"}[encoder.kind_]
-        return [f"{what} as features ({'no others are given' if encoder.kind_ == 'labels' else 'none are given'})"]
-    if "normalise" in values:
-        return []
+        if settings.features == AUTO:
+            labels = encoder.kind_ == "labels"
+            choices["features"] = "node labels as features" if labels else "degrees as features (none are given)"
+        # Scaling is for given features; on the others only "standard" has an effect, and no graph asks for it.
+        return replace(settings, normalise="row") if settings.normalise == AUTO else settings
+    if settings.normalise != AUTO:
+        return settings
     assert graph.features is not None
-    features: np.ndarray = np.asarray(graph.features.data if sp.issparse(graph.features) else graph.features)
-    filled = np.count_nonzero(features) / (graph.nodes * encoder.width)
-    counts = filled < 0.25 and bool((features >= 0).all())
-    constant = encoder.scale_ is not None and not encoder.scale_.any()  # less its mean, nothing would be left of it
-    values["normalise"] = "row" if counts or constant else "standard"
-    how = "column by column"
+    values: np.ndarray = np.asarray(graph.features.data if sp.issparse(graph.features) else graph.features)
+    filled = np.count_nonzero(values) / (graph.nodes * encoder.width)
+    counts = filled < 0.25 and bool((values >= 0).all())
+    constant = encoder.scale_ is not None and not encoder.scale_.any()  # centred, such features would be all zero
+    how = "by column"
     if counts or constant:
-        how = f"row by row ({'mostly zeros, none negative' if counts else 'the same for every node'})"
-    return [f"{encoder.width:,} features scaled {how}"]
+        how = f"by row ({'mostly zeros, none negative' if counts else 'the same for every node'})"
+    choices["normalise"] = f"{encoder.width:,} features scaled {how}"
+    return replace(settings, normalise="row" if counts or constant else "standard")
 
 
-def _pick_views(graph: Graph, settings: Settings, device: str) -> tuple[Settings, list[str]]:
-    """Every entry of a diffusion where they are few enough, else the largest of each row."""
+def _resolve_views(graph: Graph, settings: Settings, device: torch.device, choices: dict[str, str]) -> Settings:
+    """Keep every entry of a diffusion if there are few enough, else the largest of each row."""
     entries = int(np.sum(graph.sizes.astype(np.float64) ** 2))
-    limit = EXACT_ENTRIES["cpu" if device == "cpu" else "cuda"] if graph.count == 1 else EXACT_ENTRIES_OF_MANY
-    views, reasons = [], []
+    limit = EXACT_ENTRIES["cpu" if device.type == "cpu" else "cuda"] if graph.count == 1 else EXACT_ENTRIES_OF_MANY
+    size = f"{graph.nodes:,} nodes" if graph.count == 1 else f"{entries:,} entries"
+    views, said = [], []
     for view in settings.views:
-        open_ = isinstance(view, Diffusion) and (view.method, view.top_k, view.threshold) == ("auto", None, None)  # type: ignore[attr-defined]
-        size = f"{graph.nodes:,} nodes" if graph.count == 1 else f"{entries:,} entries"
-        if open_ and entries > limit:
-            view = replace(view, top_k=TOP_K)
-            reasons.append(f"{view.name} sparse, the {TOP_K} largest a row ({size})")
-        elif open_:
-            reasons.append(f"{view.name} exact ({size})")
+        if isinstance(view, Diffusion) and view.open:
+            if entries > limit:
+                view = replace(view, top_k=TOP_K)  # type: ignore[call-arg]
+                said.append(f"{view.name} sparse, the {TOP_K} largest entries per row ({size})")
+            else:
+                said.append(f"{view.name} exact ({size})")
         views.append(view)
-    return replace(settings, views=tuple(views)), reasons
+    if said:
+        choices["views"] = "; ".join(said)
+    return replace(settings, views=tuple(views))
 
 
-def _pick_sampler(
-    graph: Graph, settings: Settings, values: Mapping[str, Any], memory: int
-) -> tuple[Settings, list[str]]:
-    """The whole graph in each step where that takes less than half of the memory, else samples."""
+def _resolve_sampler(graph: Graph, settings: Settings, memory: int, choices: dict[str, str]) -> Settings:
+    """Use the whole graph in each step if that takes less than half of the memory, else samples."""
+    if settings.task == "graph":
+        return replace(settings, sampler="full") if settings.sampler == AUTO else settings
     embedding = graph.nodes * settings.hidden * _BYTES_OF_EMBEDDING
     if embedding > memory:
         fitting = max(1, int(settings.hidden * memory / embedding) // 8 * 8)
         raise InputError(
             f"vectors of {settings.hidden} dimensions for {graph.nodes:,} nodes need about {_gigabytes(embedding)}, "
-            f"and there are {_gigabytes(memory)} of memory; use hidden {fitting} or less"
+            f"but there are {_gigabytes(memory)} of memory; use hidden {fitting} or less"
         )
+    if settings.sampler != AUTO:
+        return settings
     step = graph.nodes * settings.hidden * settings.layers * _BYTES_OF_STEP
-    if "sampler" in values:
-        return settings, []
-    because = f"a step needs about {_gigabytes(step)} of {_gigabytes(memory)}"
+    reason = f"a step needs about {_gigabytes(step)} of {_gigabytes(memory)}"
     if step <= memory / 2:
-        return settings, [f"whole graph in each step ({because})"]
-    size = values.get("sample_size", SAMPLE_SIZE)
-    settings = replace(settings, sampler="walk", sample_size=size, patience=values.get("patience", SAMPLED_PATIENCE))
-    return settings, [f"samples of {size:,} nodes by random walks (on all nodes, {because})"]
+        choices["sampler"] = f"whole graph in each step ({reason})"
+        return replace(settings, sampler="full")
+    size = settings.sample_size or SAMPLE_SIZE
+    choices["sampler"] = f"samples of {size:,} nodes by random walks (with all nodes, {reason})"
+    patience = settings.patience or SAMPLED_PATIENCE
+    return replace(settings, sampler="walk", sample_size=size, patience=patience)
 
 
 def _gigabytes(size: float) -> str:

@@ -1,24 +1,27 @@
-"""Which codes meet: a contrast mode yields pairs of scales, and a pair becomes anchors, samples and positives."""
+"""Which codes are contrasted: a mode yields pairs of scales, and each pair becomes anchors, samples and positives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
+
+from mvgrl.components import Component, Own
 
 
 class Scale(NamedTuple):
     """The codes of one scale (nodes, clusters or graphs) in one view."""
 
     codes: Tensor  # codes × hidden
-    owner: Tensor  # which graph of the batch each code belongs to
-    corrupted: Tensor | None = None  # their counterparts in the corrupted graphs, same owners
+    owner: Tensor  # the graph of the batch that each code belongs to
+    corrupted: Tensor | None = None  # the same codes in the corrupted graphs, with the same owners
 
 
 class ViewCodes(NamedTuple):
-    """What one view's encoder says of a batch."""
+    """The codes of a batch in one view."""
 
     nodes: Scale
     graphs: Scale
@@ -35,7 +38,6 @@ class Pairs(NamedTuple):
 
 
 ScalePairs = Iterator[tuple[Scale, Scale]]
-Mode = Callable[[Sequence[ViewCodes]], ScalePairs]
 
 
 def local_global(views: Sequence[ViewCodes]) -> ScalePairs:
@@ -71,27 +73,105 @@ def ensemble(views: Sequence[ViewCodes]) -> ScalePairs:
         yield view.nodes, view.graphs
 
 
-MODES: dict[str, Mode] = {
-    "local-global": local_global,
-    "global": global_,
-    "multi-scale": multi_scale,
-    "hybrid": hybrid,
-    "ensemble": ensemble,
+@dataclass(frozen=True)
+class Mode(Component):
+    """A contrast mode as a component: called with the codes of the views, it yields pairs of scales."""
+
+    uses_clusters: ClassVar[bool] = False  # contrasts clusters, where the readout makes them
+    needs_clusters: ClassVar[bool] = False  # cannot do without them
+    needs_many_graphs: ClassVar[bool] = False  # contrasts graphs with other graphs
+    fewest_views: ClassVar[int] = 2
+    across_views: ClassVar[bool] = True  # contrasts views with each other
+
+    def __call__(self, views: Sequence[ViewCodes]) -> ScalePairs:
+        """The pairs of scales to contrast, the finer first."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LocalGlobal(Mode):
+    """See :func:`local_global`."""
+
+    name: ClassVar[str] = "local-global"
+
+    def __call__(self, views: Sequence[ViewCodes]) -> ScalePairs:
+        return local_global(views)
+
+
+@dataclass(frozen=True)
+class Global(Mode):
+    """See :func:`global_`."""
+
+    name: ClassVar[str] = "global"
+    needs_many_graphs: ClassVar[bool] = True
+
+    def __call__(self, views: Sequence[ViewCodes]) -> ScalePairs:
+        return global_(views)
+
+
+@dataclass(frozen=True)
+class MultiScale(Mode):
+    """See :func:`multi_scale`."""
+
+    name: ClassVar[str] = "multi-scale"
+    uses_clusters: ClassVar[bool] = True
+    needs_clusters: ClassVar[bool] = True
+
+    def __call__(self, views: Sequence[ViewCodes]) -> ScalePairs:
+        return multi_scale(views)
+
+
+@dataclass(frozen=True)
+class Hybrid(Mode):
+    """See :func:`hybrid`."""
+
+    name: ClassVar[str] = "hybrid"
+    needs_many_graphs: ClassVar[bool] = True
+
+    def __call__(self, views: Sequence[ViewCodes]) -> ScalePairs:
+        return hybrid(views)
+
+
+@dataclass(frozen=True)
+class Ensemble(Mode):
+    """See :func:`ensemble`."""
+
+    name: ClassVar[str] = "ensemble"
+    fewest_views: ClassVar[int] = 1
+    across_views: ClassVar[bool] = False
+
+    def __call__(self, views: Sequence[ViewCodes]) -> ScalePairs:
+        return ensemble(views)
+
+
+@dataclass(frozen=True)
+class OwnMode(Own, Mode):
+    """A function of the user's own, from the codes of the views to pairs of scales."""
+
+    uses_clusters: ClassVar[bool] = True
+
+
+MODES: dict[str, type[Mode]] = {
+    "local-global": LocalGlobal,
+    "global": Global,
+    "multi-scale": MultiScale,
+    "hybrid": Hybrid,
+    "ensemble": Ensemble,
 }
 
 
-def pairs(fine: Scale, coarse: Scale, *, many: bool) -> Pairs:
-    """Lay two scales out as anchors and samples.
+def pairs(fine: Scale, coarse: Scale, *, across_samples: bool) -> Pairs:
+    """Arrange two scales as anchors and samples.
 
     Many graphs: the finer codes are the anchors, and their negatives are the other graphs of the batch.
-    One graph: the coarser codes are the anchors, and their negatives are the corrupted graph's finer codes; with
-    ``many``, also all finer codes of the other samples in the batch, real and corrupted.
+    One graph: the coarser codes are the anchors, and their negatives are the finer codes of the corrupted graph; with
+    ``across_samples``, also all finer codes of the other samples in the batch, real and corrupted.
     """
     same = coarse.owner[:, None] == fine.owner[None, :]
     if fine.corrupted is None:
         return Pairs(fine.codes, (coarse.codes,), same.mT, ~same.mT)
     positives = torch.cat([same, torch.zeros_like(same)], dim=1)
-    negatives = ~positives if many else torch.cat([torch.zeros_like(same), same], dim=1)
+    negatives = ~positives if across_samples else torch.cat([torch.zeros_like(same), same], dim=1)
     return Pairs(coarse.codes, (fine.codes, fine.corrupted), positives, negatives)
 
 

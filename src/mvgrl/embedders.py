@@ -1,8 +1,9 @@
-"""scikit-learn's face: NodeEmbedder and GraphEmbedder."""
+"""The scikit-learn interface: NodeEmbedder and GraphEmbedder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,148 +12,108 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mvgrl.definitions import spec_of
 from mvgrl.graphs.convert import to_named
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.pretrained import load_model, save_model
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, OutputFields, Settings, TrainingFields
 from mvgrl.training import Trained, fit
 
 
-class _Embedder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
-    """What both embedders share; their parameters are the fields of :class:`mvgrl.Settings`, documented there."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Embedder(  # type: ignore[call-arg]
+    OutputFields,
+    TrainingFields,
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    auto_wrap_output_keys=None,
+):
+    """What both embedders share. Their parameters are the settings of ``settings.py`` and the three below."""
 
-    _task: str
+    random_state: int | np.random.RandomState | None = 0
+    device: str = "auto"
+    callbacks: Any = ()
 
-    def __init__(
-        self,
-        *,
-        views: Any = ("adjacency", "ppr"),
-        draw_two_views: bool = False,
-        sampler: Any = "full",
-        sample_size: int = 2000,
-        batch_size: int | None = None,
-        negatives: str | None = None,
-        encoder: str = "dedicated",
-        frozen_encoder: bool = False,
-        layers: int | None = None,
-        hidden: int = 512,
-        readout: str | None = None,
-        discriminator: str | None = None,
-        head_shortcut: bool = False,
-        mode: Any = "local-global",
-        bound: Any = "jsd",
-        temperature: float = 0.5,
-        codes: str = "projected",
-        join: str = "sum",
-        unit_length: bool = False,
-        features: str = "auto",
-        normalise: str = "row",
-        degree_cap: int = 100,
-        norm: str = "none",
-        dropout: float = 0.0,
-        noise: float = 0.0,
-        l2: float = 0.0,
-        epochs: int | None = None,
-        patience: int = 20,
-        learning_rate: float = 0.001,
-        random_state: int | np.random.RandomState | None = 0,
-        device: str = "auto",
-        callbacks: Any = (),
-    ) -> None:
-        self.views = views
-        self.draw_two_views = draw_two_views
-        self.sampler = sampler
-        self.sample_size = sample_size
-        self.batch_size = batch_size
-        self.negatives = negatives
-        self.encoder = encoder
-        self.frozen_encoder = frozen_encoder
-        self.layers = layers
-        self.hidden = hidden
-        self.readout = readout
-        self.discriminator = discriminator
-        self.head_shortcut = head_shortcut
-        self.mode = mode
-        self.bound = bound
-        self.temperature = temperature
-        self.codes = codes
-        self.join = join
-        self.unit_length = unit_length
-        self.features = features
-        self.normalise = normalise
-        self.degree_cap = degree_cap
-        self.norm = norm
-        self.dropout = dropout
-        self.noise = noise
-        self.l2 = l2
-        self.epochs = epochs
-        self.patience = patience
-        self.learning_rate = learning_rate
-        self.random_state = random_state
-        self.device = device
-        self.callbacks = callbacks
+    _task = "node"
+    _OWN = {  # noqa: RUF012 (never changed)
+        "random_state": "Seed of all randomness.",
+        "device": "auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one.",
+        "callbacks": "Functions called with an mvgrl.history.Epoch after every epoch.",
+    }
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__doc__ = f"{cls.__doc__ or ''}\n{_parameters_section(cls)}"
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on whatever :func:`mvgrl.graphs.convert.to_named` takes; ``y`` is not looked at."""
-        named = self._named(X)
+        """Train on anything :func:`mvgrl.graphs.convert.to_named` accepts; ``y`` is ignored."""
+        named = to_named(X)
         trained = fit(named.graph, self._settings(), seed=self._seed(), device=self.device, callbacks=self.callbacks)
-        self._take(trained, self._describe(named))
+        self._take(trained, {"trained on": named.graph.size_text})
         self.ids_ = self._ids(named)
-        self.embedding_ = self._codes(trained.represent())
+        self.embedding_ = trained.vectors(output=self._output())
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Embed a changed graph or new ones with the trained encoders, without retraining."""
         check_is_fitted(self, "trained_")
-        return self._codes(self.trained_.represent(self._named(X).graph))
+        return self.trained_.vectors(to_named(X).graph, self._output())
 
     def fit_transform(self, X: Any, y: Any = None, **more: Any) -> np.ndarray:
-        """Train, and return the training graphs' vectors."""
+        """Train, and return the vectors of the training graphs."""
         return self.fit(X, y).embedding_
 
     def save(self, folder: str | Path, *, scores: Mapping[str, Any] | None = None) -> None:
-        """Write the trained model as a folder, to be read by :func:`mvgrl.load`; ``scores`` go on its card."""
+        """Write the trained model as a folder that :func:`mvgrl.load` reads; ``scores`` are added to its card."""
         check_is_fitted(self, "trained_")
-        save_model(self.trained_, folder, about={**self.about_, **(scores or {})})
+        save_model(self.trained_, folder, output=self._output(), about={**self.about_, **(scores or {})})
 
     def _take(self, trained: Trained, about: dict[str, Any]) -> None:
         self.trained_ = trained
         self.history_ = list(trained.history.losses)
+        self.choices_ = dict(trained.choices)
         self.about_ = about
 
     def _settings(self) -> Settings:
-        values = {name: value for name, value in self.get_params(deep=False).items() if name in _SETTINGS}
-        return Settings(task=self._task, **values)
+        return Settings(task=self._task, **_given(self, TrainingFields))
+
+    def _output(self) -> Output:
+        return Output(**_given(self, OutputFields))
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
 
-    def _named(self, X: Any) -> NamedGraph:
-        return to_named(X)
-
     def _ids(self, named: NamedGraph) -> np.ndarray:
         raise NotImplementedError
-
-    def _codes(self, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        raise NotImplementedError
-
-    def _describe(self, named: NamedGraph) -> dict[str, Any]:
-        return {"trained on": named.graph.size_text}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")
 
 
-_SETTINGS = frozenset(Settings.__dataclass_fields__) - {"task"}
+def _given(embedder: _Embedder, group: type[OutputFields | TrainingFields]) -> dict[str, Any]:
+    return {f.name: getattr(embedder, f.name) for f in fields(group)}
+
+
+def _parameters_section(embedder: type[_Embedder]) -> str:
+    """The section "Parameters" of a docstring, from the definitions of the settings."""
+
+    def line(f: Field[Any]) -> str:
+        default = "" if f.default is MISSING else f" : default={f.default!r}"
+        text = embedder._OWN[f.name] if f.name in embedder._OWN else spec_of(f).help
+        return f"    {f.name}{default}\n        {text}"
+
+    return "\n".join(["    Parameters", "    ----------", *(line(f) for f in fields(embedder)), "    "])
 
 
 class NodeEmbedder(_Embedder):
-    """A vector for every node of a graph.
+    """Learn a vector per node of a graph.
 
-    After ``fit``: ``embedding_`` (nodes × hidden), ``ids_`` (the nodes' own ids, in the same order), ``history_``
-    (the loss of every epoch).
+    What a parameter leaves at "auto" or None is chosen for the graph, exactly as ``mvgrl embed`` chooses it.
+
+    After ``fit``: ``embedding_`` (nodes × dimensions), ``ids_`` (the ids of the nodes, in the same order), ``choices_``
+    (what was chosen automatically, and why) and ``history_`` (the loss of every epoch).
 
     >>> import networkx as nx
     >>> embedder = NodeEmbedder(hidden=16, epochs=5).fit(nx.karate_club_graph())
@@ -165,15 +126,13 @@ class NodeEmbedder(_Embedder):
     def _ids(self, named: NamedGraph) -> np.ndarray:
         return named.node_ids
 
-    def _codes(self, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        return codes[0]
-
 
 class GraphEmbedder(_Embedder):
-    """A vector for every one of many graphs.
+    """Learn a vector per graph from many graphs.
 
-    After ``fit``: ``embedding_`` (graphs × hidden), ``ids_`` (the graphs' own ids), ``history_`` (the loss of every
-    epoch). A list of graphs can be indexed, so this works in pipelines and grid searches.
+    After ``fit``: ``embedding_`` (graphs × dimensions), ``ids_`` (the ids of the graphs), ``choices_`` (what was chosen
+    automatically, and why) and ``history_`` (the loss of every epoch). A list of graphs can be indexed, so this works
+    in pipelines and grid searches.
 
     >>> import networkx as nx
     >>> graphs = [nx.cycle_graph(n) for n in range(3, 9)]
@@ -186,15 +145,13 @@ class GraphEmbedder(_Embedder):
     def _ids(self, named: NamedGraph) -> np.ndarray:
         return np.arange(named.graph.count) if named.graph_ids is None else named.graph_ids
 
-    def _codes(self, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        return codes[1]
-
 
 def load(folder: str | Path, *, device: str = "auto") -> NodeEmbedder | GraphEmbedder:
-    """The fitted embedder that ``save`` wrote; its ``transform`` gives the same bits as before."""
-    trained, about = load_model(folder, device=device)
+    """Read the fitted embedder that ``save`` wrote; its ``transform`` gives the same bits as before."""
+    trained, output, about = load_model(folder, device=device)
     settings = trained.model.settings
     kind = {"node": NodeEmbedder, "graph": GraphEmbedder}[settings.task]
-    embedder = kind(device=device, **{name: getattr(settings, name) for name in _SETTINGS})
+    values = {f.name: getattr(settings, f.name) for f in fields(TrainingFields)}
+    embedder = kind(device=device, **values, **{f.name: getattr(output, f.name) for f in fields(OutputFields)})
     embedder._take(trained, about)
     return embedder

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import torch
 from torch import Tensor, nn
 
+from mvgrl.components import Component
 from mvgrl.matrices import Matrix
 from mvgrl.runtime import use_torch_threads
 
 
 def xavier(*shape: int, generator: torch.Generator | None = None) -> Tensor:
-    """A weight tensor by Glorot's uniform rule, drawn from the generator alone."""
+    """A weight tensor by Glorot's uniform rule, drawn from the generator."""
     return nn.init.xavier_uniform_(torch.empty(shape), generator=generator)
 
 
 class _BiasedPReLU(torch.autograd.Function):
     """PReLU(x + bias) with one slope, alone or stacked (… × nodes × hidden, … × hidden, … × 1).
 
-    On the CPU, alone, it takes one pass forward and one back, where torch takes ten.
+    On the CPU an unstacked call takes one pass over memory forward and one backward; plain torch takes ten.
     """
 
     @staticmethod
@@ -49,7 +51,7 @@ class _BiasedPReLU(torch.autograd.Function):
 
 
 class _BiasedPReLUBackward(torch.autograd.Function):
-    """The gradients of x, bias and slope; an own function, so that a stack of them can be taken too."""
+    """The gradients of x, bias and slope, as a separate function so that vmap can stack them."""
 
     @staticmethod
     def forward(grad: Tensor, x: Tensor, bias: Tensor, slope: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -73,7 +75,7 @@ class _BiasedPReLUBackward(torch.autograd.Function):
 
 
 def _gradients(grad: Tensor, x: Tensor, bias: Tensor, slope: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """For tensors of … × nodes × hidden, biases of … × hidden and slopes of … × 1."""
+    """Gradients for tensors of … × nodes × hidden, biases of … × hidden and slopes of … × 1."""
     pre = x + bias.unsqueeze(-2)
     grad_x = torch.where(pre > 0, grad, slope.unsqueeze(-1) * grad)
     return grad_x, grad_x.sum(-2), (grad * pre.clamp(max=0)).sum((-2, -1)).unsqueeze(-1)
@@ -99,7 +101,7 @@ def _forward(x: Any, bias: Any, slope: Any, out: Any) -> None:
 @numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})
 def _backward(grad: Any, x: Any, bias: Any, slope: Any, grad_x: Any, grad_bias: Any, grad_slope: Any) -> None:
     chunks, rows, a = grad_bias.shape[0], x.shape[0], slope[0]
-    for chunk in numba.prange(chunks):  # as many chunks whatever the threads: the sums come out in the same bits
+    for chunk in numba.prange(chunks):  # a fixed number of chunks: the sums do not depend on the number of threads
         column = grad_bias[chunk]
         total = a - a
         for i in range(chunk * rows // chunks, (chunk + 1) * rows // chunks):
@@ -127,8 +129,8 @@ class BiasedPReLU(nn.Module):
 class GCN(nn.Module):
     """Layers of PReLU(V·(X·Θ) + b).
 
-    The product X·Θ of the first layer is a step of its own, so that samples and negatives can share it:
-    permuting features permutes rows, (PX)Θ = P(XΘ).
+    The product X·Θ of the first layer is a separate step, so that samples and negatives can share it: permuting
+    features permutes rows, (PX)Θ = P(XΘ).
 
     >>> from mvgrl.matrices import DenseMatrix
     >>> encoder = GCN(width=3, hidden=4, layers=2)
@@ -143,7 +145,7 @@ class GCN(nn.Module):
         hidden: int,
         layers: int = 1,
         *,
-        norm: str = "none",
+        norm: type[nn.Module] = nn.Identity,
         dropout: float = 0.0,
         noise: float = 0.0,
         generator: torch.Generator | None = None,
@@ -151,7 +153,7 @@ class GCN(nn.Module):
         super().__init__()
         widths = [width, *[hidden] * layers]
         self.weights = nn.ParameterList(xavier(a, b, generator=generator) for a, b in pairwise(widths))
-        self.norms = nn.ModuleList(NORMS[norm](hidden) for _ in range(layers))
+        self.norms = nn.ModuleList(norm(hidden) for _ in range(layers))
         self.activations = nn.ModuleList(BiasedPReLU(hidden) for _ in range(layers))
         self.dropout, self.noise = dropout, noise
 
@@ -171,7 +173,7 @@ class GCN(nn.Module):
         return codes
 
     def _perturbed(self, codes: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Dropout and Gaussian noise, drawn on the CPU: the same numbers on every device."""
+        """Apply dropout and Gaussian noise, drawn on the CPU so that every device sees the same numbers."""
         if self.dropout:
             kept = torch.rand(codes.shape, generator=generator) >= self.dropout
             codes = codes * (kept.to(codes) / (1 - self.dropout))
@@ -180,4 +182,68 @@ class GCN(nn.Module):
         return codes
 
 
-NORMS = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+@dataclass(frozen=True)
+class Norm(Component):
+    """A normalisation between propagation and activation, as a component."""
+
+    layer: ClassVar[type[nn.Module]]
+
+
+@dataclass(frozen=True)
+class NoNorm(Norm):
+    """No normalisation."""
+
+    name: ClassVar[str] = "none"
+    layer: ClassVar[type[nn.Module]] = nn.Identity
+
+
+@dataclass(frozen=True)
+class BatchNorm(Norm):
+    """Batch normalisation, which keeps running statistics."""
+
+    name: ClassVar[str] = "batch"
+    layer: ClassVar[type[nn.Module]] = nn.BatchNorm1d
+    stackable: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class LayerNorm(Norm):
+    """Layer normalisation."""
+
+    name: ClassVar[str] = "layer"
+    layer: ClassVar[type[nn.Module]] = nn.LayerNorm
+
+
+NORMS: dict[str, type[Norm]] = {"none": NoNorm, "batch": BatchNorm, "layer": LayerNorm}
+
+
+@dataclass(frozen=True)
+class Encoder(Component):
+    """How the views are encoded, as a component."""
+
+    def count(self, views: int) -> int:
+        """The number of GCNs for so many views; view i uses GCN i modulo this number."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Dedicated(Encoder):
+    """One GCN per view."""
+
+    name: ClassVar[str] = "dedicated"
+
+    def count(self, views: int) -> int:
+        return views
+
+
+@dataclass(frozen=True)
+class Shared(Encoder):
+    """One GCN for all views."""
+
+    name: ClassVar[str] = "shared"
+
+    def count(self, views: int) -> int:
+        return 1
+
+
+ENCODERS: dict[str, type[Encoder]] = {"dedicated": Dedicated, "shared": Shared}

@@ -1,4 +1,4 @@
-"""What can go wrong, by who can mend it."""
+"""The errors mvgrl raises, grouped by who can fix them."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from typing import Any
 
 
 class MVGRLError(Exception):
-    """Base of every error the library raises on purpose."""
+    """Base class of every error the library raises on purpose."""
 
 
 class InputError(MVGRLError, ValueError):
-    """The data is wrong: the message names the place and the way out."""
+    """The input data is invalid. The message names what is wrong, where it is, and how to fix it."""
 
 
 class SettingsError(MVGRLError, ValueError):
-    """The settings are wrong or make no sense together."""
+    """A setting is invalid, or settings contradict each other."""
 
 
 class MachineError(MVGRLError):
-    """The machine failed, not the user: a full disk, too little memory, no network."""
+    """The machine failed rather than the user: a full disk, too little memory, no network."""
 
 
 class CheckpointError(MVGRLError):
-    """A checkpoint is damaged, foreign, or of another run."""
+    """A checkpoint is damaged, has an unknown format, or belongs to another run."""
 
 
 def check_name(what: str, name: Any, known: Collection[str], error: type[MVGRLError] = SettingsError) -> None:
-    """Refuse a name that is not among the known ones, and suggest the nearest.
+    """Raise ``error`` unless ``name`` is one of the known names; the message suggests the closest one.
 
+    >>> check_name("bound", "jsd", ("jsd", "nce"))
     >>> check_name("bound", "jds", ("jsd", "nce"))
     Traceback (most recent call last):
     ...
-    mvgrl.errors.SettingsError: unknown bound 'jds'; did you mean 'jsd'? Known are 'jsd', 'nce'
+    mvgrl.errors.SettingsError: unknown bound 'jds'; did you mean 'jsd'? Choose one of 'jsd', 'nce'
     """
     if isinstance(name, str) and name in known:
         return
     if not known:
-        raise error(f"unknown {what} {name!r}; there are none")
+        raise error(f"unknown {what} {name!r}; there are none to choose from")
     near = get_close_matches(str(name).lower(), known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? Known are" if near else "known are"
+    hint = f"did you mean {near[0]!r}? Choose one of" if near else "choose one of"
     raise error(f"unknown {what} {name!r}; {hint} {', '.join(map(repr, known))}")

@@ -1,9 +1,9 @@
-"""Constant matrices and their products with what is being learned.
+"""Constant matrices and their differentiable products with learned tensors.
 
-Everything the paper multiplies is constant on the left and learned on the right: X·Θ with the features X,
-V·Z with a view V. One differentiable product serves both. Its backward pass multiplies with the transpose,
-which is prepared once and is the matrix itself where it is symmetric. Under ``torch.vmap`` a stack of right-hand
-sides is folded into more columns, so that many seeds share one product.
+In every product of the paper, the left factor is constant and the right one is learned: X·Θ with the features X, and
+V·Z with a view V. One differentiable product serves both. Its backward pass multiplies by the transpose, which is
+computed once; a symmetric matrix is its own transpose. Under ``torch.vmap``, a stack of right-hand sides is folded into
+more columns, so many seeds share one product.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from torch import Tensor
 
 from mvgrl.runtime import use_torch_threads
 
-_LARGEST_TABLE = 2**27  # entries of the look-up table from nodes to positions in a sample, a gibibyte
+_LARGEST_TABLE = 2**27  # entries of the largest lookup table from nodes to positions in a sample: 1 GiB
 
 
 @numba.njit(cache=True, fastmath={"contract"}, inline="always")
-def _add_up(row: Any, start: int, stop: int, moved: int, indices: Any, values: Any, right: Any) -> None:
-    """Sum the rows of ``right`` that entries start to stop name, each ``moved`` by so much, into ``row``."""
+def _sum_rows(row: Any, start: int, stop: int, shift: int, indices: Any, values: Any, right: Any) -> None:
+    """Write the weighted sum of rows of ``right`` into ``row``: entries start:stop, their column indices shifted."""
     width = right.shape[1]
     row[:] = 0
     fours = stop - (stop - start) % 4
-    for e in range(start, fours, 4):  # four entries at a time: a quarter of the passes over the row being summed
-        a, b = right[indices[e] + moved], right[indices[e + 1] + moved]
-        c, d = right[indices[e + 2] + moved], right[indices[e + 3] + moved]
+    for e in range(start, fours, 4):  # four entries per pass over the output row
+        a, b = right[indices[e] + shift], right[indices[e + 1] + shift]
+        c, d = right[indices[e + 2] + shift], right[indices[e + 3] + shift]
         va, vb, vc, vd = values[e], values[e + 1], values[e + 2], values[e + 3]
         for k in range(width):
             row[k] += va * a[k] + vb * b[k] + vc * c[k] + vd * d[k]
     for e in range(fours, stop):
-        a, va = right[indices[e] + moved], values[e]
+        a, va = right[indices[e] + shift], values[e]
         for k in range(width):
             row[k] += va * a[k]
 
@@ -44,22 +44,22 @@ def _add_up(row: Any, start: int, stop: int, moved: int, indices: Any, values: A
 @numba.njit(parallel=True, cache=True, fastmath={"contract"})
 def _multiply_csr(indptr: Any, indices: Any, values: Any, right: Any, out: Any) -> None:
     for i in numba.prange(indptr.shape[0] - 1):
-        _add_up(out[i], indptr[i], indptr[i + 1], 0, indices, values, right)
+        _sum_rows(out[i], indptr[i], indptr[i + 1], 0, indices, values, right)
 
 
 @numba.njit(parallel=True, cache=True, fastmath={"contract"})
 def _multiply_blocks(
-    indptr: Any, indices: Any, values: Any, starts: Any, places: Any, block_of_row: Any, right: Any, out: Any
+    indptr: Any, indices: Any, values: Any, starts: Any, positions: Any, block_of_row: Any, right: Any, out: Any
 ) -> None:
     for i in numba.prange(out.shape[0]):
         block = block_of_row[i]
-        moved = places[block] - starts[block]
-        row = i - moved
-        _add_up(out[i], indptr[row], indptr[row + 1], moved, indices, values, right)
+        shift = positions[block] - starts[block]
+        row = i - shift
+        _sum_rows(out[i], indptr[row], indptr[row + 1], shift, indices, values, right)
 
 
 class _Product(torch.autograd.Function):
-    """matrix @ right, differentiable in ``right`` alone."""
+    """matrix @ right, differentiable with respect to ``right`` only."""
 
     @staticmethod
     def forward(matrix: Matrix, right: Tensor) -> Tensor:
@@ -84,7 +84,11 @@ class _Product(torch.autograd.Function):
 
 
 class Matrix:
-    """A constant matrix on a device: ``matrix @ tensor`` is differentiable in the tensor."""
+    """A constant matrix on a device; ``matrix @ tensor`` is differentiable with respect to the tensor.
+
+    >>> DenseMatrix(torch.tensor([[1.0, 2.0]])) @ torch.tensor([[3.0], [4.0]])
+    tensor([[11.]])
+    """
 
     shape: tuple[int, int]
 
@@ -93,44 +97,49 @@ class Matrix:
 
     @property
     def T(self) -> Matrix:
-        """The transpose, prepared once."""
+        """The transpose, computed once."""
         raise NotImplementedError
 
     def multiply(self, right: Tensor) -> Tensor:
-        """The plain product, outside autograd."""
+        """Return the product without recording gradients."""
         raise NotImplementedError
 
     def rows(self, nodes: Tensor) -> Matrix:
-        """The given rows, all columns."""
+        """Return the given rows, with all columns."""
         raise NotImplementedError
 
     def select(self, nodes: Tensor, sizes: Sequence[int], *, disjoint: bool = False) -> Matrix:
-        """The induced sub-matrices of samples, block-diagonal.
+        """Return the submatrices induced by samples of nodes, block-diagonal.
 
-        ``nodes`` holds the samples one after the other, ``sizes`` how many nodes each has; the nodes of one sample
-        are distinct. ``disjoint`` says that no node is in two samples.
+        ``nodes`` holds the samples one after the other, and ``sizes`` the number of nodes per sample. The nodes of a
+        sample must be unique. Set ``disjoint`` if no node is in two samples.
         """
         raise NotImplementedError
 
     def diagonal_blocks(self, starts: Tensor, sizes: Tensor) -> Matrix:
-        """Of a block-diagonal matrix, the square blocks that start and end there, one after the other."""
+        """Return some square blocks of a block-diagonal matrix, as a block-diagonal matrix in the given order."""
         raise NotImplementedError
 
     def row_squares(self) -> Tensor:
-        """The sum of squares of each row."""
+        """Return the sum of squares per row."""
         raise NotImplementedError
 
     def to(self, device: torch.device | str) -> Matrix:
-        """The same matrix on another device."""
+        """Return the matrix on another device."""
         raise NotImplementedError
 
     def dense(self) -> Tensor:
-        """The whole matrix as one dense tensor; for small ones."""
+        """Return all entries as one dense tensor; intended for small matrices."""
         raise NotImplementedError
 
 
 class DenseMatrix(Matrix):
-    """Dense blocks (blocks × rows × columns) on the diagonal; one block is an ordinary dense matrix."""
+    """A block-diagonal matrix of dense blocks (blocks × rows × columns); one block is an ordinary dense matrix.
+
+    >>> DenseMatrix(torch.tensor([[[2.0]], [[3.0]]])).dense()
+    tensor([[2., 0.],
+            [0., 3.]])
+    """
 
     def __init__(self, blocks: Tensor, *, symmetric: bool = False) -> None:
         self.blocks = blocks if blocks.dim() == 3 else blocks.unsqueeze(0)
@@ -152,9 +161,9 @@ class DenseMatrix(Matrix):
         return DenseMatrix(self.blocks[0].index_select(0, nodes))
 
     def select(self, nodes: Tensor, sizes: Sequence[int], *, disjoint: bool = False) -> DenseMatrix:
-        whole = self.blocks[0]
-        samples = nodes.unflatten(0, (len(sizes), sizes[0]))  # dense views are of one graph: its samples are equal
-        blocks = torch.stack([whole.index_select(0, sample).index_select(1, sample) for sample in samples])
+        matrix = self.blocks[0]
+        samples = nodes.unflatten(0, (len(sizes), sizes[0]))  # a dense view has one graph, with samples of equal size
+        blocks = torch.stack([matrix.index_select(0, sample).index_select(1, sample) for sample in samples])
         return DenseMatrix(blocks, symmetric=self.symmetric)
 
     def row_squares(self) -> Tensor:
@@ -168,7 +177,7 @@ class DenseMatrix(Matrix):
 
 
 class OnePerSeed(Matrix):
-    """Under ``torch.vmap``, a matrix of its own for every member of the stack: the blocks of one block-diagonal one.
+    """A different matrix per seed under ``torch.vmap``: the diagonal blocks of one block-diagonal matrix.
 
     >>> both = OnePerSeed(DenseMatrix(torch.tensor([[[2.0]], [[3.0]]])), 2)
     >>> torch.vmap(lambda right: both @ right)(torch.ones(2, 1, 1)).flatten()
@@ -185,7 +194,12 @@ class OnePerSeed(Matrix):
 
 
 class SparseMatrix(Matrix):
-    """A CSR matrix: numba multiplies it on the CPU (ten times the speed of torch's there), cuSPARSE on a GPU."""
+    """A CSR matrix, multiplied by numba on a CPU (ten times as fast as torch) and by cuSPARSE on a GPU.
+
+    >>> SparseMatrix.from_scipy(sp.diags_array([1.0, 2.0])) @ torch.ones(2, 1)
+    tensor([[1.],
+            [2.]])
+    """
 
     def __init__(
         self, indptr: Tensor, indices: Tensor, values: Tensor, columns: int, *, symmetric: bool = False
@@ -198,7 +212,7 @@ class SparseMatrix(Matrix):
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, symmetric: bool = False, dtype: torch.dtype = torch.float32) -> SparseMatrix:
-        """From a SciPy matrix; indices are 32 bits wide wherever that is enough."""
+        """Convert a SciPy matrix; indices are 32-bit integers unless the matrix is too large for them."""
         matrix = sp.csr_array(matrix)
         index = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
         return cls(
@@ -228,7 +242,7 @@ class SparseMatrix(Matrix):
             _multiply_csr(*(array.numpy() for array in arrays))
             return out
         if self._on_gpu is None or self._on_gpu.dtype != right.dtype:
-            with warnings.catch_warnings():  # that torch's CSR tensors are in beta is no news to a user of ours
+            with warnings.catch_warnings():  # torch warns that CSR tensors are in beta
                 warnings.simplefilter("ignore")
                 self._on_gpu = torch.sparse_csr_tensor(
                     self.indptr, self.indices, self.values.to(right.dtype), self.shape, check_invariants=False
@@ -246,27 +260,27 @@ class SparseMatrix(Matrix):
     def diagonal_blocks(self, starts: Tensor, sizes: Tensor) -> Matrix:
         if starts.device.type == "cpu":
             return DiagonalBlocks(self, starts, sizes)
-        return self._taken(lambda matrix: matrix._diagonal_blocks(starts, sizes))
+        return self._submatrix(lambda matrix: matrix._diagonal_blocks(starts, sizes))
 
     def _diagonal_blocks(self, starts: Tensor, sizes: Tensor) -> SparseMatrix:
-        """A block's entries stand together, so that they are copied as they are and only their columns moved."""
+        """Copy blocks; the entries of a block are contiguous, so only their column indices need to be shifted."""
         first = self.indptr[starts].long()
         counts = self.indptr[starts + sizes].long() - first
         entries, total = _ranges(first, counts)
         rows, _ = _ranges(starts, sizes)
         indptr = _offsets(self.indptr[rows + 1] - self.indptr[rows], self.indptr.dtype)
-        moved = torch.repeat_interleave(sizes.cumsum(0) - sizes - starts, counts, output_size=total)
-        columns = (self.indices[entries] + moved).to(self.indices.dtype)
+        shift = torch.repeat_interleave(sizes.cumsum(0) - sizes - starts, counts, output_size=total)
+        columns = (self.indices[entries] + shift).to(self.indices.dtype)
         return SparseMatrix(indptr, columns, self.values[entries], len(rows))
 
     def select(self, nodes: Tensor, sizes: Sequence[int], *, disjoint: bool = False) -> SparseMatrix:
         lengths = torch.tensor(sizes, device=nodes.device)
         sample = torch.repeat_interleave(torch.arange(len(sizes), device=nodes.device), lengths)
-        table = torch.zeros_like(sample) if disjoint else sample  # disjoint samples share one table of positions
-        return self._taken(lambda matrix: matrix._select(nodes, table))
+        table = torch.zeros_like(sample) if disjoint else sample  # disjoint samples share one lookup table
+        return self._submatrix(lambda matrix: matrix._select(nodes, table))
 
     def _select(self, nodes: Tensor, table: Tensor) -> SparseMatrix:
-        """Rows ``nodes``, and of their columns the ones that are in the same table; renumbered."""
+        """Select the rows ``nodes`` and, of their columns, those of nodes in the same table; renumber both."""
         rows = self.rows(nodes)
         row = rows._row_of_entry()
         keys = table * self.shape[1] + nodes
@@ -276,7 +290,7 @@ class SparseMatrix(Matrix):
             position = nodes.new_full((cells,), -1)
             position[keys] = torch.arange(len(nodes), device=nodes.device)
             column = position[wanted]
-        else:  # many samples of a very large graph: look the columns up instead of holding such a table
+        else:  # many samples of a very large graph: a binary search needs no such table
             ordered, order = keys.sort()
             found = torch.searchsorted(ordered, wanted).clamp_(max=len(keys) - 1)
             column = torch.where(ordered[found] == wanted, order[found], -1)
@@ -296,8 +310,8 @@ class SparseMatrix(Matrix):
         out[self._row_of_entry(), self.indices.long()] = self.values
         return out
 
-    def _taken(self, take: Callable[[SparseMatrix], SparseMatrix]) -> SparseMatrix:
-        """A part that is its own transpose if the whole is, and else is taken from both."""
+    def _submatrix(self, take: Callable[[SparseMatrix], SparseMatrix]) -> SparseMatrix:
+        """Take the same part of the matrix and of its transpose; one part is enough if the matrix is symmetric."""
         part = take(self)
         if self.symmetric:
             part.symmetric, part._transpose = True, part
@@ -314,7 +328,7 @@ class SparseMatrix(Matrix):
 
 
 class DiagonalBlocks(Matrix):
-    """Some square blocks of a block-diagonal CSR matrix on the CPU, multiplied where they are: nothing is copied.
+    """Square blocks of a block-diagonal CSR matrix on the CPU, multiplied in place without copying them.
 
     >>> whole = SparseMatrix.from_scipy(sp.diags_array([1.0, 2.0, 3.0]))
     >>> blocks = whole.diagonal_blocks(torch.tensor([2, 0]), torch.tensor([1, 1]))
@@ -324,7 +338,7 @@ class DiagonalBlocks(Matrix):
 
     def __init__(self, whole: SparseMatrix, starts: Tensor, sizes: Tensor) -> None:
         self.whole, self.starts, self.sizes = whole, starts, sizes
-        self.places = sizes.cumsum(0) - sizes  # where each block stands here
+        self.positions = sizes.cumsum(0) - sizes  # first row of each block in this matrix
         self.shape = (int(sizes.sum()),) * 2
 
     @property
@@ -335,14 +349,14 @@ class DiagonalBlocks(Matrix):
         whole, right = self.whole, right.contiguous()
         out = right.new_empty(self.shape[0], right.shape[1])
         block_of_row = torch.repeat_interleave(self.sizes, output_size=self.shape[0])
-        arrays = (whole.indptr, whole.indices, whole.values.to(right.dtype), self.starts, self.places, block_of_row)
+        arrays = (whole.indptr, whole.indices, whole.values.to(right.dtype), self.starts, self.positions, block_of_row)
         use_torch_threads()
         _multiply_blocks(*(array.numpy() for array in (*arrays, right.detach(), out)))
         return out
 
     def copied(self) -> SparseMatrix:
-        """The blocks as a matrix of their own."""
-        return self.whole._taken(lambda matrix: matrix._diagonal_blocks(self.starts, self.sizes))
+        """Return a copy of the blocks as a sparse matrix."""
+        return self.whole._submatrix(lambda matrix: matrix._diagonal_blocks(self.starts, self.sizes))
 
     def row_squares(self) -> Tensor:
         return self.copied().row_squares()
@@ -355,7 +369,7 @@ class DiagonalBlocks(Matrix):
 
 
 def _ranges(starts: Tensor, counts: Tensor) -> tuple[Tensor, int]:
-    """start, start + 1, … of each range, one range after the other; and how many there are in all."""
+    """Return start, start + 1, … of each range, one range after the other, and the total count."""
     ends = counts.cumsum(0)
     total = int(ends[-1])
     shift = torch.repeat_interleave(starts - ends + counts, counts, output_size=total)

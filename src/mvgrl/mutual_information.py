@@ -1,8 +1,8 @@
 """Bounds on mutual information: functions from scores to a loss.
 
-``scores`` is a matrix, rows × columns: a row is the code of an anchor, a column a code it is compared with.
-``positives`` marks the pairs that belong together, ``negatives`` those that do not (all others, unless given;
-a pair that is neither is left out). Each function returns one number to minimise.
+``scores`` is a matrix, rows × columns: each row belongs to an anchor, each column to a code it is compared with.
+``positives`` marks the pairs that belong together, ``negatives`` those that do not (by default all others; a pair that
+is neither is ignored). Each function returns one number to minimise.
 
 >>> scores = torch.tensor([[2.0, -1.0], [0.0, 3.0]])
 >>> round(float(jsd(scores, torch.eye(2, dtype=torch.bool))), 4)
@@ -11,18 +11,20 @@ a pair that is neither is left out). Each function returns one number to minimis
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-_NOTHING = -1e30  # stands for log 0: finite, so that a row without negatives has a gradient of zero, not NaN
+from mvgrl.components import Component, Own, check_positive
+
+_LOG_ZERO = -1e30  # finite, so that a row without negatives has a gradient of zero, not NaN
 
 
 def jsd(scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
-    """Jensen–Shannon: softplus(−s) over positives plus softplus(s) over negatives, each a mean."""
+    """Jensen–Shannon: the mean of softplus(−s) over positives plus the mean of softplus(s) over negatives."""
     negatives = ~positives if negatives is None else negatives
     return _mean(softplus(-scores), positives) + _mean(softplus(scores), negatives)
 
@@ -30,7 +32,7 @@ def jsd(scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> T
 def nce(scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
     """InfoNCE: −log of the softmax probability of each positive among the negatives of its row."""
     negatives = ~positives if negatives is None else negatives
-    noise = scores.masked_fill(~negatives, _NOTHING).logsumexp(dim=1, keepdim=True)
+    noise = scores.masked_fill(~negatives, _LOG_ZERO).logsumexp(dim=1, keepdim=True)
     return _mean(softplus(noise - scores), positives)  # −log(e^s / (e^s + e^noise))
 
 
@@ -44,25 +46,80 @@ def nt_xent(scores: Tensor, positives: Tensor, negatives: Tensor | None = None, 
 def donsker_varadhan(scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
     """Donsker–Varadhan: log-mean-exp over negatives minus mean over positives."""
     negatives = ~positives if negatives is None else negatives
-    total = scores.masked_fill(~negatives, _NOTHING).logsumexp(dim=(0, 1))
+    total = scores.masked_fill(~negatives, _LOG_ZERO).logsumexp(dim=(0, 1))
     return total - negatives.sum().to(scores.dtype).log() - _mean(scores, positives)
 
 
-class Bound(NamedTuple):
-    """A bound and what it asks of the scores."""
+@dataclass(frozen=True)
+class Bound(Component):
+    """A bound as a component: called with (scores, positives, negatives), it returns the loss to minimise."""
 
-    loss: Callable[..., Tensor]
-    cosine: bool = False  # scores are cosines, not plain products
-    many: bool = True  # samples of one graph are negatives to each other, besides the corrupted graph
+    cosine: ClassVar[bool] = False  # scores are cosines, not dot products
+    across_samples: ClassVar[bool] = True  # other samples of the same graph count as negatives, too
+
+    def __call__(self, scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
+        """The loss of a matrix of scores."""
+        raise NotImplementedError
 
 
-BOUNDS: dict[str, Bound] = {
-    # two samples of one graph share nodes: a bound that weighs every negative alike is better off without them
-    "jsd": Bound(jsd, many=False),
-    "nce": Bound(nce),
-    "nt-xent": Bound(nt_xent, cosine=True),
-    "dv": Bound(donsker_varadhan),
-}
+@dataclass(frozen=True)
+class JSD(Bound):
+    """The Jensen–Shannon bound: see :func:`jsd`."""
+
+    name: ClassVar[str] = "jsd"
+    # Two samples of one graph share nodes, and this bound weighs every negative alike: it is better off without them.
+    across_samples: ClassVar[bool] = False
+
+    def __call__(self, scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
+        return jsd(scores, positives, negatives)
+
+
+@dataclass(frozen=True)
+class NCE(Bound):
+    """The InfoNCE bound: see :func:`nce`."""
+
+    name: ClassVar[str] = "nce"
+
+    def __call__(self, scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
+        return nce(scores, positives, negatives)
+
+
+@dataclass(frozen=True)
+class NTXent(Bound):
+    """The NT-Xent bound with a temperature: see :func:`nt_xent`.
+
+    >>> str(NTXent(temperature=0.2))
+    'nt-xent:temperature=0.2'
+    """
+
+    name: ClassVar[str] = "nt-xent"
+    cosine: ClassVar[bool] = True
+
+    temperature: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_positive(self, "temperature")
+
+    def __call__(self, scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
+        return nt_xent(scores, positives, negatives, temperature=self.temperature)
+
+
+@dataclass(frozen=True)
+class DV(Bound):
+    """The Donsker–Varadhan bound: see :func:`donsker_varadhan`."""
+
+    name: ClassVar[str] = "dv"
+
+    def __call__(self, scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
+        return donsker_varadhan(scores, positives, negatives)
+
+
+@dataclass(frozen=True)
+class OwnBound(Own, Bound):
+    """A function (scores, positives, negatives) -> loss of the user's own."""
+
+
+BOUNDS: dict[str, type[Bound]] = {"jsd": JSD, "nce": NCE, "nt-xent": NTXent, "dv": DV}
 
 
 def _mean(values: Tensor, chosen: Tensor) -> Tensor:

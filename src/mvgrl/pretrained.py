@@ -1,44 +1,45 @@
-"""A trained model as a folder: config.json, model.safetensors, README.md. Nothing in it can run code."""
+"""A trained model as a folder: config.json, model.safetensors and README.md. Nothing in it can run code."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 import mvgrl
-from mvgrl.checkpoint import History, write_tensors
-from mvgrl.errors import InputError, SettingsError
+from mvgrl.checkpoint import write_tensors
+from mvgrl.errors import InputError
 from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.history import History
 from mvgrl.model import MVGRL
 from mvgrl.runtime import resolve_device
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, Settings
 from mvgrl.tables.atomic import atomic_folder, cannot_write, check_writable
 from mvgrl.training import Trained
 
-_FORMAT = "mvgrl-model-1"
-_WAY_OUT = "give a folder that mvgrl train, or save() in Python, has written"
+_FORMAT = "mvgrl-model-2"
+_OLDER = "mvgrl-model-1"  # of 0.1: its settings contain the options of the output
+_REMEDY = "give a folder written by mvgrl train, or by save() in Python"
 
 
-def save_model(trained: Trained, folder: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+def save_model(
+    trained: Trained, folder: str | Path, *, output: Output | None = None, about: Mapping[str, Any] | None = None
+) -> None:
     """Write a model and its card; ``about`` says what it was trained on and how it scores, as plain values.
 
-    A folder that already holds a model is replaced; any other folder with something in it is left alone.
+    ``output`` is how its vectors are made unless asked otherwise. A folder that contains a model is replaced; any
+    other folder that is not empty is left alone.
     """
+    trained.model.settings.check_saveable()
     folder = check_model_folder(folder)
-    settings = trained.model.settings
-    for name in ("sampler", "mode", "bound"):
-        if not isinstance(getattr(settings, name), str):
-            raise SettingsError(
-                f"{name} is a function of your own, which a file cannot hold; only named ones are saved"
-            )
     config = {
         "format": _FORMAT,
         "version": mvgrl.__version__,
-        "settings": settings.to_dict(),
+        "settings": trained.model.settings.to_dict(),
+        "output": (output or Output()).to_dict(),
         "features": trained.feature_encoder.settings(),
         "width": trained.feature_encoder.width,
         "largest": trained.model.largest,
@@ -50,42 +51,59 @@ def save_model(trained: Trained, folder: str | Path, *, about: Mapping[str, Any]
 
 
 def check_model_folder(folder: str | Path) -> Path:
-    """Refuse a folder that no model can be written to: one that holds something else, or that cannot be made."""
+    """Reject a folder that a model cannot be written to: one with other content, or one that cannot be created."""
     folder = Path(folder)
     try:
         taken = folder.exists() and not (folder.is_dir() and (_is_model(folder) or not any(folder.iterdir())))
     except OSError as error:
         raise cannot_write(folder, error) from None
     if taken:
-        raise InputError(f"{folder} exists and is not a model of mvgrl; nothing was written: choose another name")
+        raise InputError(f"{folder} exists and is not an mvgrl model; nothing was written: choose another name")
     check_writable(folder)
     return folder
 
 
-def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> tuple[Trained, dict[str, Any]]:
-    """The model of a folder, and what is known about it; a damaged or foreign folder is refused."""
+class Loaded(NamedTuple):
+    """A model from a folder, how its vectors are made, and what is known about it."""
+
+    trained: Trained
+    output: Output
+    about: dict[str, Any]
+
+
+def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> Loaded:
+    """Read the model of a folder; a damaged or foreign folder is rejected. Models saved by 0.1 can be read."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; {_WAY_OUT}")
+        raise InputError(f"there is no folder {folder}; {_REMEDY}")
     config = _config(folder)
     where = resolve_device(device)
     try:
         tensors = load_file(folder / "model.safetensors")
-        settings = Settings.from_dict(config["settings"])
+        settings, output = _settings(config)
         arrays = {name[9:]: tensor.numpy() for name, tensor in tensors.items() if name.startswith("features/")}
         encoder = FeatureEncoder.from_arrays(arrays, **config["features"])
         model = MVGRL(settings, config["width"], largest=config["largest"])
         model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model/")})
-        history = History()
-        for loss in config["losses"]:
-            history.add(float(loss))
+        history = History.replay(float(loss) for loss in config["losses"])
         about = dict(config["about"])
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{folder} does not hold a whole model of mvgrl ({error}); save it again") from None
-    return Trained(model.to(where), encoder, history), about
+        version = config.get("version", "an unknown version")
+        raise InputError(
+            f"{folder} does not contain a complete model ({error}), as saved by mvgrl {version}; save it again"
+        ) from None
+    return Loaded(Trained(model.to(where), encoder, history), output, about)
+
+
+def _settings(config: Mapping[str, Any]) -> tuple[Settings, Output]:
+    values = dict(config["settings"])
+    if config["format"] != _OLDER:
+        return Settings.from_dict(values), Output.from_dict(config["output"])
+    output = {name: values.pop(name) for name in Output.__dataclass_fields__ if name in values}
+    return Settings.from_dict(values), Output.from_dict(output)
 
 
 def _write(folder: Path, trained: Trained, config: dict[str, Any]) -> None:
@@ -112,17 +130,21 @@ def _config(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"{folder} is not a model of mvgrl: its config.json cannot be read ({reason}); {_WAY_OUT}"
+            f"{folder} is not an mvgrl model: its config.json cannot be read ({reason}); {_REMEDY}"
         ) from None
     if not known:
-        raise InputError(f"{folder} is not a model of mvgrl: its config.json is of something else; {_WAY_OUT}")
-    if config["format"] != _FORMAT:
-        raise InputError(f"{path} has format {config['format']}, and this version reads {_FORMAT}; update mvgrl")
+        raise InputError(f"{folder} is not an mvgrl model: its config.json belongs to something else; {_REMEDY}")
+    if config["format"] not in (_FORMAT, _OLDER):
+        saved = config.get("version", "an unknown version")
+        raise InputError(
+            f"{path} was saved by mvgrl {saved} in format {config['format']}, but this version, {mvgrl.__version__}, "
+            f"reads {_FORMAT}; update mvgrl"
+        )
     return config
 
 
 def _card(config: dict[str, Any]) -> str:
-    """The model card: what it was trained on, how, and how it scores."""
+    """The model card: what the model was trained on, how, and how it scores."""
     settings, losses = config["settings"], config["losses"]
     views = ", ".join(view["name"] for view in settings["views"])
     lines = [

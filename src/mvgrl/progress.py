@@ -7,15 +7,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mvgrl.history import Epoch
     from mvgrl.settings import Settings
-    from mvgrl.training import Epoch
 
 
 class ProgressBar:
-    """Epoch, loss and time left on stderr; nothing where that is not a terminal.
+    """Show epoch, loss and time left on stderr; nothing if stderr is not a terminal.
 
     >>> from mvgrl import Graph, Settings, fit
-    >>> settings = Settings(hidden=8, epochs=3)
+    >>> settings = Settings(hidden=8, epochs=3, sampler="full")
     >>> with ProgressBar(settings, "training") as bar:
     ...     trained = fit(Graph.from_edges([0, 1], [1, 2]), settings, callbacks=[bar])
     """

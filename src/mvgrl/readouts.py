@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from mvgrl.components import Component
 from mvgrl.encoders import BiasedPReLU, xavier
 from mvgrl.matrices import Matrix
 from mvgrl.sampling import Batch
 
 
 class Pooled(NamedTuple):
-    """What a readout makes of a batch of node codes."""
+    """The output of a readout for a batch of node codes."""
 
     graphs: Tensor  # graphs × hidden
-    clusters: Tensor | None = None  # clusters × hidden, the graphs' one after the other
-    cluster_counts: tuple[int, ...] = ()  # of each graph
-    loss: Tensor | float = 0.0  # auxiliary: link prediction and entropy
+    clusters: Tensor | None = None  # clusters × hidden, graph by graph
+    cluster_counts: tuple[int, ...] = ()  # per graph
+    loss: Tensor | float = 0.0  # auxiliary loss: link prediction and entropy
 
 
 class JumpingKnowledge(nn.Module):
@@ -40,7 +42,7 @@ class JumpingKnowledge(nn.Module):
 
 
 class SigmoidMean(nn.Module):
-    """The sigmoid of the mean over the nodes, last layer: what the authors' released node code does. Learns nothing."""
+    """The sigmoid of the mean over the nodes of the last layer, as in the authors' released code. No parameters."""
 
     def forward(self, layers: Sequence[Tensor], view: Matrix, batch: Batch) -> Pooled:
         return Pooled(torch.sigmoid(batch.pool(layers[-1]) / layers[-1].new_tensor(batch.sizes)[:, None]))
@@ -49,8 +51,8 @@ class SigmoidMean(nn.Module):
 class DiffPool1(nn.Module):
     """One DiffPool to one cluster.
 
-    Every node belongs to the one cluster for certain, so that nothing is left to assign: a graph is the sum of one
-    more graph convolution, and both auxiliary losses are constants without gradient, left out.
+    With a single cluster there is nothing to assign: the graph code is the sum over the nodes of one more graph
+    convolution. Both auxiliary losses are constants without a gradient and are left out.
     """
 
     def __init__(self, hidden: int, generator: torch.Generator | None = None) -> None:
@@ -67,10 +69,10 @@ class DiffPool1(nn.Module):
 
 
 class DiffPool2(DiffPool1):
-    """DiffPool to a quarter as many clusters, then to one.
+    """DiffPool to a quarter as many clusters as nodes, then to one.
 
     ``most`` is the number of clusters of the largest graph seen in training; a graph of n nodes uses the first
-    ⌈n/4⌉ of them, and a larger one met later all.
+    ⌈n/4⌉ of them, and a larger graph at inference all of them.
     """
 
     def __init__(self, hidden: int, most: int, generator: torch.Generator | None = None) -> None:
@@ -113,15 +115,77 @@ class DiffPool2(DiffPool1):
         return link.mean() + entropy
 
 
-def make_readout(
-    name: str, hidden: int, layers: int, largest: int, generator: torch.Generator | None = None
-) -> nn.Module:
-    """The readout of a name; ``largest`` is the number of nodes of the largest graph or sample."""
-    if name in ("sum", "mean"):
-        return JumpingKnowledge(hidden, layers, mean=name == "mean", generator=generator)
-    if name == "sigmoid-mean":
+@dataclass(frozen=True)
+class Readout(Component):
+    """A readout as a component."""
+
+    makes_clusters: ClassVar[bool] = False  # intermediate codes that multi-scale contrast needs
+    averages: ClassVar[bool] = False  # over the nodes of a graph, where others add up
+
+    def build(self, hidden: int, layers: int, largest: int, generator: torch.Generator | None = None) -> nn.Module:
+        """The module; ``largest`` is the number of nodes of the largest graph or sample."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SumReadout(Readout):
+    """The sum over the nodes of every layer: :class:`JumpingKnowledge`."""
+
+    name: ClassVar[str] = "sum"
+
+    def build(self, hidden: int, layers: int, largest: int, generator: torch.Generator | None = None) -> nn.Module:
+        return JumpingKnowledge(hidden, layers, mean=False, generator=generator)
+
+
+@dataclass(frozen=True)
+class MeanReadout(Readout):
+    """The mean over the nodes of every layer: :class:`JumpingKnowledge`."""
+
+    name: ClassVar[str] = "mean"
+    averages: ClassVar[bool] = True
+
+    def build(self, hidden: int, layers: int, largest: int, generator: torch.Generator | None = None) -> nn.Module:
+        return JumpingKnowledge(hidden, layers, mean=True, generator=generator)
+
+
+@dataclass(frozen=True)
+class SigmoidMeanReadout(Readout):
+    """The sigmoid of the mean over the nodes of the last layer: :class:`SigmoidMean`."""
+
+    name: ClassVar[str] = "sigmoid-mean"
+    averages: ClassVar[bool] = True
+
+    def build(self, hidden: int, layers: int, largest: int, generator: torch.Generator | None = None) -> nn.Module:
         return SigmoidMean()
-    return DiffPool1(hidden, generator) if name == "diffpool-1" else DiffPool2(hidden, ceil(largest / 4), generator)
 
 
-READOUTS = ("sum", "mean", "sigmoid-mean", "diffpool-1", "diffpool-2")
+@dataclass(frozen=True)
+class DiffPool1Readout(Readout):
+    """One DiffPool to one cluster: :class:`DiffPool1`."""
+
+    name: ClassVar[str] = "diffpool-1"
+    stackable: ClassVar[bool] = False
+
+    def build(self, hidden: int, layers: int, largest: int, generator: torch.Generator | None = None) -> nn.Module:
+        return DiffPool1(hidden, generator)
+
+
+@dataclass(frozen=True)
+class DiffPool2Readout(Readout):
+    """DiffPool to a quarter of the nodes, then to one cluster: :class:`DiffPool2`."""
+
+    name: ClassVar[str] = "diffpool-2"
+    stackable: ClassVar[bool] = False
+    makes_clusters: ClassVar[bool] = True
+
+    def build(self, hidden: int, layers: int, largest: int, generator: torch.Generator | None = None) -> nn.Module:
+        return DiffPool2(hidden, ceil(largest / 4), generator)
+
+
+READOUTS: dict[str, type[Readout]] = {
+    "sum": SumReadout,
+    "mean": MeanReadout,
+    "sigmoid-mean": SigmoidMeanReadout,
+    "diffpool-1": DiffPool1Readout,
+    "diffpool-2": DiffPool2Readout,
+}

@@ -1,209 +1,164 @@
-"""Settings: frozen, hashable, checked when they are made; a run's id is their hash."""
+"""Every setting, once: type, default, choices, range, help text, and whether it takes part in the hash.
+
+Command-line flags, TOML files, checks, the parameters of the embedders and the table of settings in the documentation
+follow from the definitions here. To add a setting, add a line to :class:`TrainingFields` (it decides what is learned)
+or to :class:`OutputFields` (it decides what is written), and use it. This module imports nothing slow, so that
+``mvgrl embed --help`` answers immediately.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, Self
 
-from mvgrl.contrast import MODES, Mode
-from mvgrl.encoders import NORMS
+from mvgrl.components import Component, is_registered, resolve
+from mvgrl.definitions import Sealed, choice, integer, number, positive, switch
 from mvgrl.errors import SettingsError, check_name
-from mvgrl.graphs.features import FeatureEncoder
-from mvgrl.heads import DISCRIMINATORS
-from mvgrl.mutual_information import BOUNDS, Bound
-from mvgrl.readouts import READOUTS
-from mvgrl.sampling import SAMPLERS, Sampler
-from mvgrl.views import View, resolve_view
 
 TASKS = ("node", "graph")
-NEGATIVES = ("features", "adjacency", "both", "graphs")
-ENCODERS = ("dedicated", "shared")
 CODES = ("projected", "encoded", "layers")
 JOINS = ("sum", "concatenate")
+AUTO = "auto"  # chosen for the graph by mvgrl.automatic, inside fit
 
-# What suits each task; a setting left at None takes its value from here. The paper's choices, but for the readout of
-# node tasks, which is the released code's (the paper's is "mean"). Validation nodes do not settle which is better.
-_BY_TASK: dict[str, dict[str, Any]] = {
+# The choices that depend on the task: a setting left at None takes its value from here. They are the paper's, except
+# for the readout of node tasks, which is the released code's (the paper's is "mean"): validation nodes do not tell
+# which of the two is better.
+BY_TASK: dict[str, dict[str, Any]] = {
     "node": dict(
         layers=1, readout="sigmoid-mean", discriminator="bilinear", negatives="features", batch_size=1, epochs=2000
     ),
     "graph": dict(layers=2, readout="sum", discriminator="dot", negatives="graphs", batch_size=64, epochs=20),
 }
-
-# Settings that came after runs had been kept under their hashes: at these values they are no part of a hash.
-_LATER = {"frozen_encoder": False, "head_shortcut": False, "codes": "projected", "join": "sum", "unit_length": False}
+_UNLESS_SAMPLED_AUTOMATICALLY = dict(sample_size=2000, patience=20)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Everything that decides a run, its seed and machine apart.
+@dataclass(kw_only=True, repr=False, eq=False)
+class TaskField:
+    """What is learned from."""
 
-    >>> settings = Settings(task="node", views=("adjacency", "heat"))
-    >>> settings.readout, settings.views[1].t
-    ('sigmoid-mean', 5.0)
+    task: str = choice("node", "node (one graph, a vector per node) or graph (many graphs, a vector per graph).")
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class TrainingFields:
+    """The settings that decide what is learned; the embedders have them as parameters."""
+
+    views: Any = choice(
+        ("adjacency", "ppr"), "Two or more of adjacency, ppr, heat, distance, such as adjacency,heat:t=5:top_k=32."
+    )
+    draw_two_views: bool = switch("Contrast two of three or more views, drawn at random for each sample.")
+    # sampling and negatives
+    sampler: Any = choice(AUTO, "Nodes of a training step: auto, full, nodes, window or walk.")
+    sample_size: int = integer(None, "Nodes per sample (2000; 20000 where auto chooses samples).", least=2)
+    batch_size: int = integer(None, "Graphs, or samples of one graph, per training step (graph 64, node 1).")
+    negatives: Any = choice(None, "features, adjacency or both for a node task; graphs for a graph task.")
+    # the model
+    encoder: Any = choice("dedicated", "One encoder per view (dedicated) or one for all views (shared).")
+    frozen_encoder: bool = switch("Keep the initial weights of the encoders and train only the rest.", later=True)
+    layers: int = integer(None, "Layers of the encoder (graph 2, node 1).")
+    hidden: int = integer(512, "Dimensions of a code.")
+    readout: Any = choice(None, "sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
+    discriminator: Any = choice(None, "dot (after projection heads) or bilinear (in their place).")
+    head_shortcut: bool = switch("Add a linear shortcut to the projection heads.", later=True)
+    mode: Any = choice("local-global", "Contrast: local-global, global, multi-scale, hybrid or ensemble.")
+    bound: Any = choice("jsd", "Bound on mutual information: jsd, nce, nt-xent (nt-xent:temperature=0.5) or dv.")
+    # initial features
+    features: str = choice(AUTO, "Initial features: auto, given, labels, degree-one-hot, degree or labels+degree.")
+    normalise: str = choice(AUTO, "Scaling of given features: auto, row, standard or none.")
+    degree_cap: int = integer(100, "Largest degree with a column of its own; higher degrees share one.")
+    # regularisers, which the paper found harmful
+    norm: Any = choice("none", "Normalisation layer: none, batch or layer.")
+    dropout: float = number(0.0, "Fraction of codes dropped.", below=1)
+    noise: float = number(0.0, "Standard deviation of Gaussian noise on the codes.")
+    l2: float = number(0.0, "Weight decay.")
+    # training
+    epochs: int = integer(None, "Maximum number of epochs (node 2000, graph 20).", least=0)
+    patience: int = integer(None, "Epochs without a lower loss before stopping (20; 50 where auto chooses samples).")
+    learning_rate: float = positive(0.001, "Learning rate of Adam.")
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class OutputFields:
+    """The options that decide what is written of a trained model; changing them needs no new training."""
+
+    codes: str = choice(
+        "projected",
+        "Codes after the projection heads (projected), before them (encoded), or of all layers.",
+        later=True,
+    )
+    join: str = choice("sum", "Join the views by sum or concatenate.", later=True)
+    unit_length: bool = switch("Scale every vector to length 1.", later=True)
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class Output(Sealed, OutputFields):
+    """What is written of a trained model.
+
+    >>> Output(join="concatenate").content
+    {'join': 'concatenate'}
+    """
+
+    def __post_init__(self) -> None:
+        self.check_fields({"codes": CODES, "join": JOINS})
+        self.seal()
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class Settings(Sealed, TrainingFields, TaskField):
+    """Everything that decides what is learned, except the seed and the machine.
+
+    Names of components become objects; what depends on the task is filled in; "auto" is chosen inside ``fit``.
+
+    >>> settings = Settings(task="node", views=("adjacency", "heat"), bound="nt-xent:temperature=0.2")
+    >>> str(settings.readout), settings.views[1].t, settings.bound.temperature
+    ('sigmoid-mean', 5.0, 0.2)
     >>> Settings(task="node", mode="global")
     Traceback (most recent call last):
     ...
     mvgrl.errors.SettingsError: mode 'global' contrasts graphs with other graphs, and a node task has one graph; ...
     """
 
-    task: str = "node"  # "node": one graph, a vector a node; "graph": many graphs, a vector a graph
-    views: tuple[Any, ...] = ("adjacency", "ppr")  # names, or View objects; three or more are anchored on the first
-    draw_two_views: bool = False  # two of the views at random for each sample, instead of all; shared encoder
-    # sampling and negatives
-    sampler: str | Sampler = "full"  # full, nodes, window, walk
-    sample_size: int = 2000  # nodes of a sample
-    batch_size: int = None  # type: ignore[assignment]  # graphs, or samples of one graph, in a step
-    negatives: str = None  # type: ignore[assignment]  # features, adjacency, both; graphs
-    # the model
-    encoder: str = "dedicated"  # dedicated, shared
-    frozen_encoder: bool = False  # the encoders keep their first weights, as in the released graph code
-    layers: int = None  # type: ignore[assignment]
-    hidden: int = 512
-    readout: str = None  # type: ignore[assignment]  # sum, mean, sigmoid-mean, diffpool-1, diffpool-2
-    discriminator: str = None  # type: ignore[assignment]  # dot (after projection heads), bilinear (in their place)
-    head_shortcut: bool = False  # projection heads add a linear map of what they are given, as in the released code
-    mode: str | Mode = "local-global"  # local-global, global, multi-scale, hybrid, ensemble
-    bound: str | Bound = "jsd"  # jsd, nce, nt-xent, dv
-    temperature: float = 0.5  # of nt-xent
-    # the vectors
-    codes: str = "projected"  # after the heads: projected; before them: encoded; the codes of every layer: layers
-    join: str = "sum"  # of the views: sum; or concatenate, side by side
-    unit_length: bool = False  # scaled to length 1: their direction alone counts
-    # initial features
-    features: str = "auto"
-    normalise: str = "row"
-    degree_cap: int = 100
-    # regularisers, which the paper found to do harm
-    norm: str = "none"  # none, batch, layer
-    dropout: float = 0.0
-    noise: float = 0.0  # standard deviation of Gaussian noise on the codes
-    l2: float = 0.0  # weight decay
-    # training
-    epochs: int = None  # type: ignore[assignment]  # at most
-    patience: int = 20  # epochs without a lower loss before stopping
-    learning_rate: float = 0.001
-
     def __post_init__(self) -> None:
         check_name("task", self.task, TASKS)
-        for name, value in _BY_TASK[self.task].items():
+        chosen_later = self.sampler == AUTO
+        defaults = BY_TASK[self.task] | ({} if chosen_later else _UNLESS_SAMPLED_AUTOMATICALLY)
+        for name, value in defaults.items():
             if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
-        views = (self.views,) if isinstance(self.views, (str, View, Mapping)) else self.views
-        object.__setattr__(self, "views", tuple(resolve_view(view) for view in views))
-        self._check_names()
-        FeatureEncoder(self.features, self.normalise, self.degree_cap)  # refuses unknown names itself
-        self._check_numbers()
-        self._check_sense()
-
-    def _check_names(self) -> None:
-        known: dict[str, Collection[str]] = {
-            "encoder": ENCODERS,
-            "readout": READOUTS,
-            "discriminator": DISCRIMINATORS,
-            "negatives": NEGATIVES,
-            "codes": CODES,
-            "join": JOINS,
-            "norm": NORMS,
-            "sampler": SAMPLERS,
-            "mode": MODES,
-            "bound": BOUNDS,
-        }
-        for name, choices in known.items():
-            value = getattr(self, name)
-            own = name in ("sampler", "mode", "bound") and (callable(value) or isinstance(value, Bound))
-            if not own:
-                check_name(name, value, choices)
-
-    def _check_numbers(self) -> None:
-        for name, least in dict(
-            layers=1, hidden=1, sample_size=2, batch_size=1, degree_cap=1, epochs=0, patience=1
-        ).items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise SettingsError(f"{name} is {value!r}; it must be a whole number, at least {least}")
-        for names, allowed, what in (
-            (("learning_rate", "temperature"), lambda value: value > 0, "a number above 0"),
-            (("noise", "l2"), lambda value: value >= 0, "a number, not a negative one"),
-            (("dropout",), lambda value: 0 <= value < 1, "a share of the codes, from 0 to below 1"),
-        ):
-            for name in names:
-                value = getattr(self, name)
-                if not isinstance(value, (int, float)) or isinstance(value, bool) or not allowed(value):
-                    raise SettingsError(f"{name} is {value!r}; it must be {what}")
-        for name in ("draw_two_views", "frozen_encoder", "head_shortcut", "unit_length"):
-            if not isinstance(getattr(self, name), bool):
-                raise SettingsError(f"{name} is {getattr(self, name)!r}; it must be true or false")
-
-    def _check_sense(self) -> None:
-        """Refuse what cannot work together, and say what to use instead."""
-        ensemble = self.mode == "ensemble"
-        if len(self.views) < (1 if ensemble else 2):
-            raise SettingsError(
-                f"{len(self.views)} view given; mode {self.mode!r} contrasts views with each other: give two or more, "
-                "or use mode 'ensemble'"
-            )
-        if len(set(self.views)) < len(self.views):
-            raise SettingsError("the same view is given twice, and a view tells nothing of itself; give different ones")
-        if self.task == "node" and self.mode in ("global", "hybrid"):
-            raise SettingsError(
-                f"mode {self.mode!r} contrasts graphs with other graphs, and a node task has one graph; "
-                "use 'local-global', 'multi-scale' or 'ensemble'"
-            )
-        if self.mode == "multi-scale" and self.readout != "diffpool-2":
-            raise SettingsError(
-                f"mode 'multi-scale' contrasts clusters, and readout {self.readout!r} makes none; use 'diffpool-2'"
-            )
-        if (self.task == "graph") != (self.negatives == "graphs"):
-            raise SettingsError(
-                f"negatives {self.negatives!r} do not fit task {self.task!r}: with many graphs they are the other "
-                "'graphs' of the batch; with one, its permuted 'features', corrupted 'adjacency' or 'both'"
-            )
-        if self.task == "graph" and self.batch_size < 2:
-            raise SettingsError("batch_size is 1, and a graph's negatives are the others of its batch; use 2 or more")
-        if self.task == "node" and self.sampler == "full" and self.batch_size > 1:
-            raise SettingsError(
-                f"batch_size is {self.batch_size}, but sampler 'full' gives one sample, the graph itself; use "
-                "batch_size 1, or sampler 'nodes', 'window' or 'walk'"
-            )
-        if self.head_shortcut and self.discriminator == "bilinear":
-            raise SettingsError(
-                "head_shortcut is for projection heads, and discriminator 'bilinear' stands in their place; use 'dot'"
-            )
-        if self.draw_two_views and (self.encoder != "shared" or len(self.views) < 3 or ensemble):
-            raise SettingsError(
-                "draw_two_views draws two of three or more views for each sample, for one encoder to tell together; "
-                "use encoder 'shared', at least three views, and a mode other than 'ensemble'"
-            )
+                setattr(self, name, value)
+        views = (self.views,) if isinstance(self.views, (str, Component, Mapping)) else self.views
+        self.views = tuple(kinds()["views"].resolve("view", view) for view in views)
+        for name, kind in kinds().items():
+            if name != "views" and getattr(self, name) != AUTO:
+                setattr(self, name, kind.resolve(name, getattr(self, name)))
+        self.check_fields(known_names())
+        _check_combination(self)
+        self.seal()
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
-        """From plain values, as a file holds them; an unknown key is refused."""
-        known = [f.name for f in fields(cls)]
-        for key in values:
-            check_name("setting", key, known)
-        return cls(**dict(values))
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """From plain values, as a file holds them; an unknown key is an error.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a file; an object that has no name is written as where it was defined."""
-        values: dict[str, Any] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name == "views":
-                value = [view.to_dict() for view in value]
-            elif not isinstance(value, (str, int, float)):
-                value = _where(value)
-            values[f.name] = value
-        return values
+        ``temperature``, a setting until 0.1, is read as the parameter of the bound.
+        """
+        values = dict(values)
+        temperature = values.pop("temperature", None)
+        if temperature is not None and values.get("bound") == "nt-xent":
+            values["bound"] = {"name": "nt-xent", "temperature": temperature}
+        return super().from_dict(values)
 
     @property
     def content(self) -> dict[str, Any]:
-        """Plain values for a hash: those of :meth:`to_dict`, less later settings that are not in use."""
-        values = self.to_dict()
-        return {name: values[name] for name in values if name not in _LATER or values[name] != _LATER[name]}
+        """The plain values that are hashed."""
+        # The temperature was a setting when the first runs were recorded, and is hashed as one.
+        values, temperature = super().content, getattr(self.bound, "temperature", 0.5)
+        return values | {
+            "bound": values["bound"].replace(f":temperature={temperature}", ""),
+            "temperature": temperature,
+        }
 
     @property
     def id(self) -> str:
@@ -215,7 +170,129 @@ class Settings:
         text = json.dumps(self.content, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
+    @property
+    def stackable(self) -> bool:
+        """Whether many seeds can be trained as one stack: nothing in the model is random, stateful or frozen."""
+        components = (getattr(self, name) for name in kinds() if name != "views")
+        random = self.dropout or self.noise or self.draw_two_views
+        return not (random or self.frozen_encoder) and all(one == AUTO or one.stackable for one in components)
 
-def _where(thing: Any) -> str:
-    thing = thing.loss if isinstance(thing, Bound) else thing
-    return f"{getattr(thing, '__module__', '?')}:{getattr(thing, '__qualname__', repr(thing))}"
+    def check_saveable(self) -> None:
+        """Reject components that a file cannot hold: those that are in no registry."""
+        for name, (_, registry, _) in kinds().items():
+            given = getattr(self, name)
+            for one in given if name == "views" else (given,):
+                if one != AUTO and not is_registered(one, registry):
+                    raise SettingsError(
+                        f"{name} has a component of your own, {one}, which a file cannot hold; only registered "
+                        f"components can be saved: {', '.join(registry)}"
+                    )
+
+
+def literal(values: Mapping[str, Any]) -> Settings:
+    """Settings that leave nothing to choose by the graph: what is not given is what the paper or its code does.
+
+    >>> literal({"hidden": 64}).normalise
+    'row'
+    """
+    return Settings.from_dict({"normalise": "row", "sampler": "full", **values})
+
+
+class Kind(NamedTuple):
+    """A kind of component: its base class, its registry, and the class that wraps a function of the user's own."""
+
+    base: type[Component]
+    registry: Mapping[str, type[Component]]
+    own: type[Component] | None = None
+
+    def resolve(self, name: str, value: Any) -> Component:
+        """The component that a value means."""
+        return resolve(name, self.base, self.registry, value, self.own)
+
+
+@cache
+def kinds() -> dict[str, Kind]:
+    """The kind of every setting whose values are components."""
+    from mvgrl.contrast import MODES, Mode, OwnMode
+    from mvgrl.encoders import ENCODERS, NORMS, Encoder, Norm
+    from mvgrl.heads import DISCRIMINATORS, Discriminator
+    from mvgrl.mutual_information import BOUNDS, Bound, OwnBound
+    from mvgrl.readouts import READOUTS, Readout
+    from mvgrl.sampling import NEGATIVES, SAMPLERS, Negatives, OwnSampler, Sampler
+    from mvgrl.views import VIEWS, View
+
+    return {
+        "views": Kind(View, VIEWS),
+        "sampler": Kind(Sampler, SAMPLERS, OwnSampler),
+        "negatives": Kind(Negatives, NEGATIVES),
+        "encoder": Kind(Encoder, ENCODERS),
+        "readout": Kind(Readout, READOUTS),
+        "discriminator": Kind(Discriminator, DISCRIMINATORS),
+        "mode": Kind(Mode, MODES, OwnMode),
+        "bound": Kind(Bound, BOUNDS, OwnBound),
+        "norm": Kind(Norm, NORMS),
+    }
+
+
+def known_names() -> dict[str, Collection[str]]:
+    """The names that every setting with a choice accepts."""
+    from mvgrl.graphs.features import KINDS, NORMALISATIONS
+
+    names: dict[str, Collection[str]] = {name: tuple(kind.registry) for name, kind in kinds().items()}
+    return names | {
+        "task": TASKS,
+        "sampler": (AUTO, *names["sampler"]),
+        "features": KINDS,
+        "normalise": (AUTO, *NORMALISATIONS),
+        "codes": CODES,
+        "join": JOINS,
+    }
+
+
+def _check_combination(settings: Settings) -> None:
+    """Reject settings that cannot work together, and say what to use instead."""
+    mode, views = settings.mode, settings.views
+    if len(views) < mode.fewest_views:
+        raise SettingsError(
+            f"{len(views)} view given; mode '{mode}' contrasts views with each other: give two or more, "
+            "or use mode 'ensemble'"
+        )
+    if len(set(views)) < len(views):
+        raise SettingsError("the same view is given twice; give different views")
+    if settings.task == "node" and mode.needs_many_graphs:
+        raise SettingsError(
+            f"mode '{mode}' contrasts graphs with other graphs, and a node task has one graph; "
+            "use 'local-global', 'multi-scale' or 'ensemble'"
+        )
+    if mode.needs_clusters and not settings.readout.makes_clusters:
+        raise SettingsError(
+            f"mode '{mode}' contrasts clusters, and readout '{settings.readout}' makes none; use 'diffpool-2'"
+        )
+    if (settings.task == "graph") != settings.negatives.other_graphs:
+        raise SettingsError(
+            f"negatives '{settings.negatives}' do not fit task {settings.task!r}: for a graph task they are the other "
+            "'graphs' of the batch; for a node task, permuted 'features', a corrupted 'adjacency' or 'both'"
+        )
+    if settings.task == "graph" and settings.batch_size < 2:
+        raise SettingsError("batch_size is 1, but the negatives of a graph are the others of its batch; use 2 or more")
+    if (
+        settings.task == "node"
+        and settings.sampler != AUTO
+        and not settings.sampler.samples
+        and settings.batch_size > 1
+    ):
+        raise SettingsError(
+            f"batch_size is {settings.batch_size}, but sampler 'full' gives one sample, the graph itself; use "
+            "batch_size 1, or sampler 'nodes', 'window' or 'walk'"
+        )
+    if settings.head_shortcut and not settings.discriminator.heads:
+        raise SettingsError(
+            f"head_shortcut is for projection heads, and discriminator '{settings.discriminator}' replaces them; "
+            "use 'dot'"
+        )
+    shared = settings.encoder.count(len(views)) == 1
+    if settings.draw_two_views and (not shared or len(views) < 3 or not mode.across_views):
+        raise SettingsError(
+            "draw_two_views draws two of three or more views for each sample, for one encoder; "
+            "use encoder 'shared', at least three views, and a mode other than 'ensemble'"
+        )

@@ -1,85 +1,55 @@
-"""Many seeds as one: R models of a node task train together, their weights stacked.
+"""Many seeds as one stack: R models of a node task are trained together, with their weights stacked.
 
-Every product with a constant matrix takes the seeds' columns side by side (matrices.py), so that fifty trainings cost
-little more than the few largest products of one. Each seed draws its own permutations and samples from its own
-generator, stops on its own loss, and then leaves the stack.
+Every product with a constant matrix takes the columns of all seeds side by side (matrices.py), so fifty trainings cost
+little more than the few largest products of one. Each seed draws its permutations and samples from its own generator,
+stops on its own loss, and then leaves the stack.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-from mvgrl.checkpoint import History
-from mvgrl.graphs import Graph
+from mvgrl.history import Epoch, History, check_finite
 from mvgrl.matrices import Matrix, OnePerSeed
 from mvgrl.model import MVGRL
-from mvgrl.runtime import generator_for, kept_between_steps, resolve_device
+from mvgrl.runtime import generator_for, kept_between_steps
 from mvgrl.sampling import Batch, NodeBatches
 from mvgrl.settings import Settings
-from mvgrl.training import Trained, check_finite, feature_encoder, fit, make_batches
-from mvgrl.views import ViewCache
 
-Progress = Callable[[int, int, float], None]  # epochs so far, seeds still in training, their mean loss
+LARGEST = 50
+_BYTES_OF_STEP = 100  # measured, per node, dimension and layer
 
 
-def fit_seeds(
-    graph: Graph,
-    settings: Settings,
-    seeds: Iterable[int],
-    *,
-    device: str | torch.device = "auto",
-    at_once: int | None = None,
-    progress: Progress | None = None,
-    cache: ViewCache | None = None,
-) -> list[Trained]:
-    """What :func:`mvgrl.fit` gives for each seed, up to the order of floating-point sums.
+def stack_size(settings: Settings, nodes: int, device: torch.device) -> int:
+    """How many seeds to train as one stack: one on a CPU, which a single training keeps busy.
 
-    ``at_once`` seeds share a stack: fifty on a GPU unless set, and one on a CPU, which a single training keeps busy.
-    Settings whose seeds cannot share one (see :func:`stackable`) are trained one after the other anywhere.
+    On a GPU as many as fit into half of the free memory, at most fifty; one, too, for settings that cannot be stacked.
 
-    >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
-    >>> runs = fit_seeds(graph, Settings(hidden=8, epochs=3), range(5), device="cpu")
-    >>> [len(run.history.losses) for run in runs]
-    [3, 3, 3, 3, 3]
+    >>> stack_size(Settings(), 1000, torch.device("cpu"))
+    1
     """
-    seeds = list(seeds)
-    where = resolve_device(device)
-    if at_once is None:
-        at_once = 1 if where.type == "cpu" else 50
-    if at_once == 1 or not stackable(settings):
-        cache = ViewCache() if cache is None else cache
-        return [fit(graph, settings, seed=seed, device=where, cache=cache) for seed in seeds]
-    encoder = feature_encoder(graph, settings)
-    batches = make_batches(graph, settings, encoder, device=where, cache=cache)
-    assert isinstance(batches, NodeBatches)
-    trained = []
-    for start in range(0, len(seeds), at_once):
-        models = [
-            MVGRL(settings, encoder.width, largest=batches.largest, seed=seed).to(where)
-            for seed in seeds[start : start + at_once]
-        ]
-        with kept_between_steps():
-            histories = _Stack(models, batches, seeds[start : start + at_once]).train(progress)
-        trained += [Trained(model, encoder, history, batches) for model, history in zip(models, histories, strict=True)]
-    return trained
+    if device.type == "cpu" or not settings.stackable:
+        return 1
+    free = torch.cuda.mem_get_info(device)[0]
+    sampled = settings.sample_size * settings.batch_size if settings.sampler.samples else 0
+    each = max(nodes, sampled) * settings.hidden * settings.layers * _BYTES_OF_STEP
+    return max(1, min(LARGEST, int(free / 2 / each)))
 
 
-def stackable(settings: Settings) -> bool:
-    """Whether seeds can share a stack: one graph, all of the model learned, nothing random or remembered inside it."""
-    return (
-        settings.task == "node"
-        and settings.negatives == "features"
-        and settings.readout in ("sum", "mean", "sigmoid-mean")
-        and settings.norm in ("none", "layer")
-        and not (settings.dropout or settings.noise or settings.draw_two_views or settings.frozen_encoder)
-    )
+def train_stack(
+    models: Sequence[MVGRL], batches: NodeBatches, seeds: Sequence[int], callbacks: Iterable[Callable[[Epoch], None]]
+) -> list[History]:
+    """Train the models of the seeds together; each ends with the weights of its lowest loss."""
+    with kept_between_steps():
+        return _Stack(models, batches, seeds).train(list(callbacks))
 
 
 class _Stack:
-    """The seeds that are still in training: their weights, optimizer and generators, and the best weights of each."""
+    """The seeds still in training: their weights, optimizer and generators, and the best weights of each."""
 
     def __init__(self, models: Sequence[MVGRL], batches: NodeBatches, seeds: Sequence[int]) -> None:
         self.models, self.batches = models, batches
@@ -92,12 +62,11 @@ class _Stack:
         self.best = {name: tensor.detach().clone() for name, tensor in self.parameters.items()}
         self.generators = [generator_for(seed, "sampling") for seed in seeds]
         self.histories = [History() for _ in models]
-        self.active = list(range(len(models)))  # which model each row of the stack is
+        self.active = list(range(len(models)))  # the model of each row of the stack
 
-    def train(self, progress: Progress | None) -> list[History]:
-        """Epochs until every seed has stopped; each model ends with the weights of its lowest loss."""
-        limit = self.settings.epochs
-        epoch = 0
+    def train(self, callbacks: Sequence[Callable[[Epoch], None]]) -> list[History]:
+        """Train until every seed has stopped."""
+        limit, epoch, started = self.settings.epochs, 0, time.perf_counter()
         while self.active and epoch < limit:
             epoch += 1
             losses = self._step()
@@ -108,8 +77,11 @@ class _Stack:
                 if self.histories[index].waited == 0:
                     lower.append(row)
             self._keep_best(lower)
-            if progress is not None:
-                progress(epoch, len(self.active), sum(losses) / len(losses))
+            for callback in callbacks:
+                histories = [self.histories[index] for index in self.active]
+                best, waited = min(h.best_loss for h in histories), min(h.waited for h in histories)
+                mean, seconds = sum(losses) / len(losses), time.perf_counter() - started
+                callback(Epoch(epoch, mean, best, waited, seconds, len(self.active)))
             self._drop([row for row, index in enumerate(self.active) if self._finished(self.histories[index])])
         self._drop(list(range(len(self.active))))
         return self.histories
@@ -126,16 +98,16 @@ class _Stack:
 
         losses = torch.vmap(loss)(self.parameters, rows)
         self.optimizer.zero_grad(set_to_none=True)
-        losses.sum().backward()  # no seed's weights take part in another's loss
+        losses.sum().backward()  # no seed's loss depends on another's weights
         self.optimizer.step()
         values: list[float] = losses.tolist()
         return values
 
     def _draw(self) -> tuple[dict[str, Tensor], tuple[Matrix, ...]]:
-        """What differs between the seeds: rows of positives and negatives, and the views of their samples."""
+        """What differs between seeds: the rows of positives and negatives, and the views of the samples."""
         drawn = [self.batches.draw(self.generators[index]) for index in self.active]
         orders = torch.stack([order for _, order in drawn if order is not None])
-        if self.batches.sampler is None:
+        if not self.batches.sampler.samples:
             return {"negative_rows": orders}, self.batches.views
         nodes = torch.stack([nodes for nodes, _ in drawn if nodes is not None])
         sizes = self.batches.sizes * len(drawn)
@@ -151,7 +123,7 @@ class _Stack:
                 self.best[name][rows] = tensor.detach()[rows]
 
     def _drop(self, rows: list[int]) -> None:
-        """Hand finished seeds their best weights, and go on without them."""
+        """Give finished seeds their best weights, and continue without them."""
         if not rows:
             return
         for row in rows:

@@ -1,162 +1,205 @@
-"""The loop: one for both tasks, with early stopping, history, callbacks, checkpoint and resume."""
+"""The only way to train: one seed or many, on a graph or on prepared inputs, with early stopping and checkpoints."""
 
 from __future__ import annotations
 
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, overload
 
 import numpy as np
 import torch
 
-from mvgrl.checkpoint import History, RunState
-from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError
+from mvgrl.automatic import Resolved, resolve
+from mvgrl.checkpoint import RunState
+from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
-from mvgrl.matrices import Matrix, SparseMatrix
+from mvgrl.history import Epoch, History, check_finite
+from mvgrl.inputs import Batches, Inputs, prepare
 from mvgrl.model import MVGRL
 from mvgrl.runtime import generator_for, kept_between_steps, resolve_device
-from mvgrl.sampling import SAMPLERS, Batch, GraphBatches, NodeBatches, corrupt_adjacency
-from mvgrl.settings import Settings
-from mvgrl.views import ViewCache, view_matrix
+from mvgrl.sampling import NodeBatches
+from mvgrl.settings import Output, Settings
+from mvgrl.stacking import stack_size, train_stack
+from mvgrl.vectors import node_and_graph_vectors
+from mvgrl.views import ViewCache
 
 logger = logging.getLogger(__name__)
-
-Batches = NodeBatches | GraphBatches
-
-
-class Epoch(NamedTuple):
-    """What a callback is told after every epoch."""
-
-    number: int  # from 1
-    loss: float
-    best: float  # the lowest loss so far
-    waited: int  # epochs since then
-    seconds: float  # since training began, earlier parts of a resumed run not counted
-
 
 Callback = Callable[[Epoch], None]
 
 
 @dataclass
 class Trained:
-    """A trained model, with all it needs to represent its own graphs and new ones."""
+    """A trained model, with all it needs to embed its own graphs and new ones."""
 
     model: MVGRL
     feature_encoder: FeatureEncoder
     history: History
-    batches: Batches | None = None  # of the training graphs; none where the model was loaded from a folder
+    inputs: Inputs | None = None  # of the training graphs; None for a model loaded from a folder
+    choices: Mapping[str, str] = field(default_factory=dict)  # what was chosen automatically, and why
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
         return next(self.model.parameters()).device
 
-    def represent(self, graph: Graph | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Node codes (nodes × hidden) and graph codes (graphs × hidden) of the training graphs, or of new ones."""
-        if graph is not None:
-            whole = self._whole(graph)
-        elif self.batches is not None:
-            whole = self.batches.whole()
-        else:
-            raise InputError("a loaded model does not carry its training graph along; give the graph to represent")
-        self.model.eval()
-        with torch.inference_mode():
-            codes = [self.model.represent(batch) for batch in whole]
-        nodes, graphs = (torch.cat(part).cpu().numpy() for part in zip(*codes, strict=True))
+    def vectors(self, graph: Graph | None = None, output: Output | None = None) -> np.ndarray:
+        """The vectors of the task: nodes × dimensions for a node task, graphs × dimensions for a graph task.
+
+        Without a graph, those of the training graphs. ``output`` decides how they are made of the trained codes, so
+        changing it needs no new training.
+
+        >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+        >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
+        >>> trained.vectors().shape, trained.vectors(output=Output(join="concatenate")).shape
+        ((4, 8), (4, 16))
+        """
+        return self._embed(graph, output, (int(self.model.settings.task == "graph"),))[0]
+
+    def represent(self, graph: Graph | None = None, output: Output | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors of the nodes and of the graphs, whatever the task."""
+        nodes, graphs = self._embed(graph, output, (0, 1))
         return nodes, graphs
 
-    def _whole(self, graph: Graph) -> Iterator[Batch]:
-        """New graphs as they are, without samples or negatives; one alone or many, whatever the task was."""
-        device = self.device
-        features, views = _inputs(graph, self.model.settings, self.feature_encoder, device, None)
-        if graph.count == 1:
-            return iter([Batch(features, views, (graph.nodes,), device=device)])
-        return GraphBatches(features, views, torch.from_numpy(graph.offsets), device=device).whole()
+    def _embed(self, graph: Graph | None, output: Output | None, levels: Sequence[int]) -> list[np.ndarray]:
+        inputs = self.inputs
+        if graph is not None:
+            inputs = prepare(graph, self.model.settings, device=self.device, encoder=self.feature_encoder)
+        if inputs is None:
+            raise InputError("a loaded model does not contain its training graph; give the graph to embed")
+        output = output or Output()
+        self.model.eval()
+        found: list[list[torch.Tensor]] = [[] for _ in levels]
+        with torch.inference_mode():
+            for batch in inputs.whole():
+                both = node_and_graph_vectors(self.model, batch, output)
+                for parts, level in zip(found, levels, strict=True):
+                    parts.append(both[level])
+        return [torch.cat(parts).cpu().numpy() for parts in found]
+
+
+Given = Settings | Mapping[str, Any] | Resolved | None
+
+
+@overload
+def fit(
+    data: Graph | Inputs,
+    settings: Given = None,
+    *,
+    seed: int = 0,
+    device: str | torch.device = ...,
+    callbacks: Iterable[Callback] = ...,
+    cache: ViewCache | None = ...,
+    checkpoint: str | Path | None = ...,
+    checkpoint_every: float = ...,
+    resume: bool = ...,
+) -> Trained: ...
+
+
+@overload
+def fit(
+    data: Graph | Inputs,
+    settings: Given = None,
+    *,
+    seed: Sequence[int],
+    device: str | torch.device = ...,
+    callbacks: Iterable[Callback] = ...,
+    cache: ViewCache | None = ...,
+    stack: int | None = ...,
+) -> list[Trained]: ...
 
 
 def fit(
-    graph: Graph,
-    settings: Settings | None = None,
+    data: Graph | Inputs,
+    settings: Given = None,
     *,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     device: str | torch.device = "auto",
     callbacks: Iterable[Callback] = (),
+    cache: ViewCache | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: float = 10.0,
     resume: bool = False,
-    cache: ViewCache | None = None,
-) -> Trained:
-    """Train on one graph (node task) or many (graph task).
+    stack: int | None = None,
+) -> Trained | list[Trained]:
+    """Train on one graph (node task) or many (graph task), with one seed or several.
+
+    Given a graph, whatever the settings leave open is chosen for it: the scaling of features, exact or sparse
+    diffusion, the whole graph or samples; ``Trained.choices`` tells what and why. Given :class:`Inputs` from
+    :func:`prepare`, nothing is chosen, and several calls share the same matrices.
 
     With ``checkpoint``, the state is written there after the first epoch, then every ``checkpoint_every`` seconds, at
-    the end, and when a callback raises; ``resume`` goes on from it, and ends in the same bits as a run that was never
-    interrupted.
+    the end, and when a callback raises; ``resume`` continues from it and ends with the same bits as an uninterrupted
+    run. With several seeds, up to ``stack`` of them are trained together; by default as many as suit the device.
 
     >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
     >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
-    >>> len(trained.history.losses), trained.represent()[0].shape
+    >>> len(trained.history.losses), trained.vectors().shape
     (3, (4, 8))
+    >>> [run.vectors().shape for run in fit(graph, Settings(hidden=8, epochs=3), seed=range(2), device="cpu")]
+    [(4, 8), (4, 8)]
     """
-    settings = settings or Settings()
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise SettingsError(f"seed is {seed!r}; it must be a whole number from 0")
-    where = resolve_device(device)
-    encoder = feature_encoder(graph, settings)
-    batches = make_batches(graph, settings, encoder, seed=seed, device=where, cache=cache)
-    model = MVGRL(settings, encoder.width, largest=batches.largest, seed=seed).to(where)
-    identity = f"{settings.id}-{seed}-{graph.content_fingerprint}"
-    history = train(
-        model,
-        batches,
-        seed=seed,
-        callbacks=callbacks,
-        checkpoint=None if checkpoint is None else Path(checkpoint),
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        identity=identity,
-    )
-    return Trained(model, encoder, history, batches)
-
-
-def feature_encoder(graph: Graph, settings: Settings) -> FeatureEncoder:
-    """The initial features that the settings ask for, fitted on the training graphs."""
-    return FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(graph)
-
-
-def make_batches(
-    graph: Graph,
-    settings: Settings,
-    encoder: FeatureEncoder,
-    *,
-    seed: int = 0,
-    device: str | torch.device = "cpu",
-    cache: ViewCache | None = None,
-) -> Batches:
-    """Features, views and corrupted views, computed once, ready to be sampled from."""
-    if settings.task == "node" and graph.count > 1:
-        raise InputError(
-            f"a node task trains on one graph, and {graph.count} were given; use task='graph', or give one of them"
+    one = not isinstance(seed, Iterable)
+    seeds = _checked_seeds(seed)
+    if not one and (checkpoint is not None or resume):
+        raise SettingsError("a checkpoint belongs to one seed; omit checkpoint and resume, or give one seed")
+    inputs = _inputs(data, settings, device, cache)
+    size = stack if stack is not None else stack_size(inputs.settings, inputs.graph.nodes, inputs.device)
+    if size > 1 and len(seeds) > 1 and inputs.settings.stackable:
+        return _fit_stacked(inputs, seeds, size, callbacks)
+    runs = []
+    for number in seeds:
+        batches, model = inputs.batches(number), inputs.model(number)
+        history = train(
+            model,
+            batches,
+            seed=number,
+            callbacks=callbacks,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            checkpoint_every=checkpoint_every,
+            resume=resume,
+            identity=f"{inputs.settings.id}-{number}-{inputs.graph.content_fingerprint}",
         )
-    if settings.task == "graph" and graph.count == 1:
-        raise InputError("one graph has no other graphs to be told from; give more, or use task='node'")
-    device = torch.device(device)
-    features, views = _inputs(graph, settings, encoder, device, cache)
-    adjacency = SparseMatrix.from_scipy(graph.adjacency, symmetric=True)
-    sampler = SAMPLERS[settings.sampler] if isinstance(settings.sampler, str) else settings.sampler
-    common = dict(sampler=sampler, sample_size=settings.sample_size, batch_size=settings.batch_size, device=device)
-    if settings.task == "graph":
-        return GraphBatches(features, views, torch.from_numpy(graph.offsets), adjacency, **common)  # type: ignore[arg-type]
-    corrupted = None
-    if settings.negatives in ("adjacency", "both"):
-        other = corrupt_adjacency(graph, generator_for(seed, "corruption"))
-        corrupted = _inputs(other, settings, encoder, device, cache)[1]
-    permute = settings.negatives in ("features", "both")
-    return NodeBatches(features, views, adjacency, permute=permute, corrupted_views=corrupted, **common)  # type: ignore[arg-type]
+        runs.append(Trained(model, inputs.encoder, history, inputs, inputs.choices))
+    return runs[0] if one else runs
+
+
+def _checked_seeds(seed: int | Iterable[int]) -> list[int]:
+    seeds = list(seed) if isinstance(seed, Iterable) else [seed]
+    for number in seeds:
+        if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < 0:
+            raise SettingsError(f"seed is {number!r}; it must be an integer, at least 0")
+    return [int(number) for number in seeds]
+
+
+def _inputs(data: Graph | Inputs, settings: Given, device: str | torch.device, cache: ViewCache | None) -> Inputs:
+    if isinstance(data, Inputs):
+        if settings is not None:
+            raise SettingsError("prepared inputs have their settings; omit settings, or give the graph itself")
+        return data
+    where = resolve_device(device)
+    resolved = settings if isinstance(settings, Resolved) else resolve(data, settings, device=where)
+    if resolved.choices:
+        logger.info("chosen: %s", resolved.summary)
+    return prepare(data, resolved.settings, device=where, cache=cache, choices=resolved.choices)
+
+
+def _fit_stacked(inputs: Inputs, seeds: Sequence[int], size: int, callbacks: Iterable[Callback]) -> list[Trained]:
+    batches = inputs.batches()
+    assert isinstance(batches, NodeBatches)
+    runs = []
+    for start in range(0, len(seeds), size):
+        some = seeds[start : start + size]
+        models = [inputs.model(seed) for seed in some]
+        histories = train_stack(models, batches, some, callbacks)
+        pairs = zip(models, histories, strict=True)
+        runs += [Trained(model, inputs.encoder, history, inputs, inputs.choices) for model, history in pairs]
+    return runs
 
 
 def train(
@@ -170,14 +213,14 @@ def train(
     resume: bool = False,
     identity: str = "",
 ) -> History:
-    """Adam until the loss has not fallen for ``patience`` epochs; the state at the lowest loss is restored."""
+    """Run Adam until the loss has not fallen for ``patience`` epochs; restore the state of the lowest loss."""
     settings = model.settings
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.Adam(learned, lr=settings.learning_rate, weight_decay=settings.l2, fused=True)
     run = RunState(model, optimizer, generator_for(seed, "sampling"), identity)
     if resume:
         if checkpoint is None:
-            raise CheckpointError("resume needs the checkpoint to go on from; name its file")
+            raise CheckpointError("resume needs a checkpoint to continue from; give its file name")
         run.load(checkpoint)
         logger.info("resumed after epoch %d", len(run.history.losses))
     history, started = run.history, time.perf_counter()
@@ -193,7 +236,7 @@ def train(
                 saved = now
             try:
                 for callback in callbacks:
-                    callback(_told(history, now - started))
+                    callback(_epoch_of(history, now - started))
             except BaseException:
                 if checkpoint is not None:
                     run.save(checkpoint)
@@ -204,12 +247,12 @@ def train(
     return history
 
 
-def _told(history: History, seconds: float) -> Epoch:
+def _epoch_of(history: History, seconds: float) -> Epoch:
     return Epoch(len(history.losses), history.losses[-1], history.best_loss, history.waited, seconds)
 
 
 def _epoch(model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> float:
-    """One pass; the mean loss of its batches, weighted by how many graphs each holds."""
+    """One pass; the mean loss of its batches, weighted by the number of graphs in each."""
     model.train()
     total, weight = torch.zeros((), device=batches.device), 0
     for batch in batches.epoch(generator):
@@ -222,17 +265,3 @@ def _epoch(model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, gen
     mean = float(total) / weight
     check_finite(mean)
     return mean
-
-
-def check_finite(loss: float) -> None:
-    """Stop a training that has diverged."""
-    if not math.isfinite(loss):
-        raise MVGRLError(f"the loss became {loss}; lower the learning rate, or normalise the features")
-
-
-def _inputs(
-    graph: Graph, settings: Settings, encoder: FeatureEncoder, device: torch.device, cache: ViewCache | None
-) -> tuple[Matrix, tuple[Matrix, ...]]:
-    """X and every V, on the device."""
-    views = tuple(view_matrix(view, graph, cache=cache).to(device) for view in settings.views)
-    return encoder.transform(graph).to(device), views

@@ -6,7 +6,7 @@ import json
 import logging
 import shlex
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -132,18 +132,18 @@ def small():
 @pytest.fixture
 def no_network(monkeypatch):
     """Every address of a dataset leads to a port of this machine at which nobody listens."""
-    from mvgrl.datasets.download import BASES
+    from mvgrl.datasets import DATASETS
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    for name in BASES:
-        monkeypatch.setitem(BASES, name, f"http://127.0.0.1:{port}/{name}")
+    for name, info in DATASETS.items():
+        monkeypatch.setitem(DATASETS, name, replace(info, url=f"http://127.0.0.1:{port}/{name}"))
 
 
 @pytest.fixture
 def cora(folder):
     """A stand-in for Cora in LINQS format: 1,500 papers whose words and citations hint at their topics."""
-    from mvgrl.datasets.registry import _CORA_CLASSES as TOPICS
+    from mvgrl.datasets.sources.linqs import CORA_CLASSES as TOPICS
 
     place = folder.parent / "data" / "linqs-cora"
     place.mkdir(parents=True)

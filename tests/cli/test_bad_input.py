@@ -1,4 +1,4 @@
-"""What people really give: one line that names the place and the way out, and nothing half-written."""
+"""Bad input in the shell: one line that names the place and the remedy, and no partial output."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def cut_short(path):
     write(path, Path(path).read_bytes()[:-30])
 
 
-# The graph's own file
+# Tables of edges and nodes
 
 EDGES = [
     ("edges.csv", "", ["edges.csv", "empty", "write it again"]),
     ("edges.csv", "source,target\n", ["edges.csv", "no rows", "at least one edge"]),
     ("edges.csv", "source,dest\na,b\n", ["edges.csv", "no column 'target'", "'dest'"]),
-    ("edges.csv", "source\na\n", ["edges.csv", "one column only", "'target'"]),
+    ("edges.csv", "source\na\n", ["edges.csv", "only one column", "'target'"]),
     ("edges.csv", "Source,Target\na,b\n", ["edges.csv", "'source' and 'target'", "'Source,Target'", "rename"]),
     ("edges.csv", "1,2\n2,3\n", ["edges.csv", "'1,2'", "header", "source,target"]),
     ("edges.csv", "source;target\na;b\n", ["edges.csv", "semicolons", "save it with commas"]),
     ("edges.csv", "source;target;weight\na;b;1,5\n", ["edges.csv", "semicolons", "save it with commas"]),
-    ("edges.csv", "source\ttarget\na\tb\n", ["edges.csv", "tabs", ".tsv"]),
-    ("edges.tsv", "source,target\na,b\n", ["edges.tsv", "commas", ".csv"]),
-    ("edges.csv", "source target\na b\n", ["edges.csv", "one column only", "separator"]),
+    ("edges.csv", "source\ttarget\na\tb\n", ["edges.csv", "not tabs", ".tsv"]),
+    ("edges.tsv", "source,target\na,b\n", ["edges.tsv", "not commas", ".csv"]),
+    ("edges.csv", "source target\na b\n", ["edges.csv", "only one column", "separator"]),
     ("edges.csv", "source, target\na, b\n", ["edges.csv", "'target'", "did you mean ' target'"]),
     ("edges.csv", "source,target\na,b\nb,c,d\n", ["edges.csv, line 3", "3 columns", "2 in the header"]),
     ("edges.csv", "source,target\na,b\n\n,c\n", ["edges.csv, line 4", "'source'", "missing", "fill it in"]),
@@ -54,7 +54,7 @@ EDGES = [
 
 
 @pytest.mark.parametrize(("name", "text", "words"), EDGES, ids=lambda value: None)
-def test_a_bad_table_of_edges(refused, name, text, words):
+def test_bad_table_of_edges(refused, name, text, words):
     write(name, text)
     refused(f"embed {name} -o v.csv", *words)
     refused(f"train {name} -o model", *words)
@@ -67,13 +67,13 @@ NODES = [
     ("name,x\nn0,1\n", "", ["nodes.csv", "no column 'id'", "'name'"]),
     ("id,x\nn0,1\n", "--id-column nmae", ["nodes.csv", "no column 'nmae'", "'id'"]),
     ("id,x\nn0,1\n", "--label-column topic", ["nodes.csv", "no column 'topic'", "'x'"]),
-    ("id,x\nn0,1\nn1,tall\n", "", ["edges.csv, line 3", "n2", "nodes.csv", "add it or drop the edge"]),
+    ("id,x\nn0,1\nn1,tall\n", "", ["edges.csv, line 3", "n2", "nodes.csv", "add the node or drop the edge"]),
     ("id;x\nn0;1\n", "", ["nodes.csv", "semicolons"]),
 ]
 
 
 @pytest.mark.parametrize(("text", "flags", "words"), NODES, ids=lambda value: None)
-def test_a_bad_table_of_nodes(refused, graph, text, flags, words):
+def test_bad_table_of_nodes(refused, graph, text, flags, words):
     write("nodes.csv", text)
     refused(f"embed edges.csv --nodes nodes.csv {flags} -o v.csv", *words)
 
@@ -89,49 +89,49 @@ FEATURES = [
 
 
 @pytest.mark.parametrize(("row", "words"), FEATURES, ids=lambda value: None)
-def test_a_bad_row_of_features(refused, graph, row, words):
+def test_bad_row_of_features(refused, graph, row, words):
     rows = [f"n{i},{i}" for i in range(12)]
     rows.insert(3, row.format("n12"))
     write("nodes.csv", "\n".join(["id,x", *rows]) + "\n")
     refused("embed edges.csv --nodes nodes.csv -o v.csv", *words)
 
 
-def test_features_that_are_dates(refused, graph):
+def test_dates_are_not_features(refused, graph):
     write("nodes.csv", "id,born\n" + "".join(f"n{i},2020-01-{i + 1:02}\n" for i in range(12)))
     refused("embed edges.csv --nodes nodes.csv -o v.csv", "nodes.csv, line 2", "'born'", "'2020-01-01'", "as numbers")
 
 
-def test_a_graph_that_is_cut_in_two_by_its_own_nodes(refused, graph):
+def test_edge_between_two_graphs(refused, graph):
     write("nodes.csv", "id,graph\n" + "".join(f"n{i},{i // 6}\n" for i in range(12)))
     refused("embed edges.csv --nodes nodes.csv -o v.csv", "edges.csv, line 14", "n0 is in graph 0", "n6 is in graph 1")
 
 
-def test_columns_without_a_table_and_tables_without_a_use(refused, graph, cora):
-    refused("embed edges.csv --label-column topic -o v.csv", "'topic'", "table of nodes", "leave it out")
+def test_nodes_and_columns_that_do_not_apply(refused, graph, cora):
+    refused("embed edges.csv --label-column topic -o v.csv", "'topic'", "table of nodes", "omit the column")
     refused(f"embed cora-linqs --data-root {cora} --nodes nodes.csv -o v.csv -q", "cora-linqs", "--nodes")
 
 
-# Files that are not there
+# Missing files
 
 
-def test_what_is_missing_is_named_with_the_nearest_that_is_there(refused, graph):
-    refused("embed egdes.csv -o v.csv", "no egdes.csv", "did you mean edges.csv")
-    refused("embed edges.csv --nodes node.csv -o v.csv", "no node.csv", "did you mean nodes.csv")
-    refused("embed deep/edges.csv -o v.csv", "no deep/edges.csv")
-    refused("evaluate vectors.csv --labels nodes.csv", "no vectors.csv")
-    refused("map vectors.csv -o map.png", "no vectors.csv")
+def test_missing_file_suggests_the_nearest_name(refused, graph):
+    refused("embed egdes.csv -o v.csv", "egdes.csv does not exist", "did you mean edges.csv")
+    refused("embed edges.csv --nodes node.csv -o v.csv", "node.csv does not exist", "did you mean nodes.csv")
+    refused("embed deep/edges.csv -o v.csv", "deep/edges.csv does not exist")
+    refused("evaluate vectors.csv --labels nodes.csv", "vectors.csv does not exist")
+    refused("map vectors.csv -o map.png", "vectors.csv does not exist")
     refused("apply model edges.csv -o v.csv", "no folder model", "mvgrl train")
-    refused("info nothing.csv", "no nothing.csv")
+    refused("info nothing.csv", "nothing.csv does not exist")
 
 
-def test_a_misspelt_dataset(refused, folder):
+def test_misspelt_dataset(refused, folder):
     refused("embed cora-linsq -o v.csv", "cora-linsq", "did you mean 'cora-linqs'")
     refused("embed mutga -o v.csv", "no file or folder mutga", "did you mean 'mutag'")
     write("v.csv", "id,x\n1,2\n2,3\n")
     refused("evaluate v.csv --labels labls", "labls")
 
 
-def test_truncated_parquet_wherever_it_is_given(refused, graph):
+def test_truncated_parquet_in_every_option(refused, graph):
     cut_short("cut.parquet")
     write("v.csv", "id,x\nn0,2\nn1,3\n")
     for line in (
@@ -144,10 +144,10 @@ def test_truncated_parquet_wherever_it_is_given(refused, graph):
         "map cut.parquet -o map.png",
         "map v.csv -o map.png --labels cut.parquet",
     ):
-        refused(line, "cut.parquet", "cut short", "write it again")
+        refused(line, "cut.parquet", "truncated", "write it again")
 
 
-# Where it is to go
+# Outputs
 
 
 @pytest.mark.parametrize(
@@ -155,83 +155,83 @@ def test_truncated_parquet_wherever_it_is_given(refused, graph):
     [
         ("embed {graph} -o .", ["folder", "embeddings.parquet"]),
         ("embed {graph} -o v.xlsx", ["v.xlsx", ".parquet, .csv, .tsv, .npy"]),
-        ("embed {graph} -o v", ["v has no ending", ".parquet"]),
-        ("embed {graph} -o nodes.csv/v.csv", ["nodes.csv/v.csv", "Not a directory", "another place"]),
+        ("embed {graph} -o v", ["v has no file extension", ".parquet"]),
+        ("embed {graph} -o nodes.csv/v.csv", ["nodes.csv/v.csv", "Not a directory", "another path"]),
         ("train {graph} -o nodes.csv", ["nodes.csv", "not a model", "another name"]),
-        ("train {graph} -o nodes.csv/model", ["nodes.csv/model", "Not a directory", "another place"]),
+        ("train {graph} -o nodes.csv/model", ["nodes.csv/model", "Not a directory", "another path"]),
         ("train {graph} -o full", ["full", "not a model", "another name"]),
         ("apply model {graph} -o full", ["full", "folder", "embeddings.parquet"]),
-        ("apply model {graph} -o nodes.csv/v.csv", ["nodes.csv/v.csv", "another place"]),
+        ("apply model {graph} -o nodes.csv/v.csv", ["nodes.csv/v.csv", "another path"]),
         ("map v.csv -o full", ["full", ".png"]),
-        ("demo -o nodes.csv/demo", ["nodes.csv/demo", "another place"]),
+        ("demo -o nodes.csv/demo", ["nodes.csv/demo", "another path"]),
     ],
 )
-def test_an_output_that_cannot_be_is_refused_before_the_work(refused, graph, line, words):
+def test_output_that_cannot_be_written_is_rejected_before_training(refused, graph, line, words):
     Path("full").mkdir()
     write("full/mine.txt", "mine")
     refused(line.format(graph=graph), *words)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_to(refused, graph):
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root can write to every folder")
+def test_folder_without_write_permission(refused, graph):
     Path("locked").mkdir()
     Path("locked").chmod(0o500)
     try:
-        refused(f"embed {graph} -o locked/v.csv", "locked/v.csv", "Permission denied", "another place")
-        refused(f"train {graph} -o locked/model", "locked/model", "Permission denied", "another place")
+        refused(f"embed {graph} -o locked/v.csv", "locked/v.csv", "Permission denied", "another path")
+        refused(f"train {graph} -o locked/model", "locked/model", "Permission denied", "another path")
     finally:
         Path("locked").chmod(0o700)
 
 
 @pytest.fixture
 def large(folder):
-    """A graph whose vectors take more room than its model does."""
-    write("edges.csv", "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(1999)))
-    numbers = np.random.default_rng(0).normal(size=(2000, 4))
+    """A graph with vectors that take more space than the model."""
+    write("edges.csv", "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(1599)))
+    numbers = np.random.default_rng(0).normal(size=(1600, 4))
     write("nodes.csv", "id,a,b,c,d\n" + "".join(f"{i},{','.join(map(str, row))}\n" for i, row in enumerate(numbers)))
     return "edges.csv --nodes nodes.csv"
 
 
 TRAINED = "--hidden 4 --epochs 2 --device cpu -q"
-ROOM = 25_000  # bytes: enough for the checkpoint of such a model, not for 2,000 vectors
+ROOM = 25_000  # bytes: enough for the checkpoint, not for 1,600 vectors
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "npy"])
-def test_a_full_disk_loses_no_training(run, large, files_up_to, ending):
+@pytest.mark.parametrize("extension", ["parquet", "csv", "npy"])
+def test_full_disk_does_not_lose_the_training(run, large, files_up_to, extension):
     line = f"embed {large} {TRAINED}"
     with files_up_to(ROOM):
-        outcome = run(f"{line} -o v.{ending}", code=1)
-    assert outcome.err.startswith(f"mvgrl: v.{ending} cannot be written: ")
-    assert outcome.err.endswith("; make room, or choose another place\n")
+        outcome = run(f"{line} -o v.{extension}", code=1)
+    assert outcome.err.startswith(f"mvgrl: v.{extension} cannot be written: ")
+    assert outcome.err.endswith("; free some space or choose another path\n")
     assert outcome.out == ""
-    assert sorted(path.name for path in Path().iterdir()) == ["edges.csv", "nodes.csv", f"v.{ending}.checkpoint"]
-    assert run(f"{line} -o v.{ending} --resume --json").json["epochs"] == 2
-    run(f"{line} -o w.{ending}")
-    assert np.array_equal(read_embeddings(f"v.{ending}").vectors, read_embeddings(f"w.{ending}").vectors)
+    assert sorted(path.name for path in Path().iterdir()) == ["edges.csv", "nodes.csv", f"v.{extension}.checkpoint"]
+    assert run(f"{line} -o v.{extension} --resume --json").json["epochs"] == 2
+    run(f"{line} -o w.{extension}")
+    assert np.array_equal(read_embeddings(f"v.{extension}").vectors, read_embeddings(f"w.{extension}").vectors)
 
 
-def test_a_full_disk_keeps_what_was_there(refused, run, large, files_up_to):
+def test_full_disk_keeps_existing_files(refused, run, large, files_up_to):
     write("v.csv", "what was here before")
     with files_up_to(500):
-        refused(f"embed {large} {TRAINED} -o v.csv", "v.csv.checkpoint", "make room", code=1)
-        refused(f"train {large} {TRAINED} -o model", "model.checkpoint", "make room", code=1)
+        refused(f"embed {large} {TRAINED} -o v.csv", "v.csv.checkpoint", "free some space", code=1)
+        refused(f"train {large} {TRAINED} -o model", "model.checkpoint", "free some space", code=1)
     run(f"train {large} {TRAINED} -o model")
     with files_up_to(ROOM):
-        refused(f"apply model {large} -o v.csv -q", "v.csv", "make room", code=1)
+        refused(f"apply model {large} -o v.csv -q", "v.csv", "free some space", code=1)
     run(f"apply model {large} -o w.csv")
     with files_up_to(2000):
-        refused("map w.csv -o map.png --method pca -q", "map.png", "make room", code=1)
+        refused("map w.csv -o map.png --method pca -q", "map.png", "free some space", code=1)
 
 
-def test_a_full_disk_leaves_the_old_model_whole(run, graph, files_up_to):
+def test_full_disk_keeps_the_old_model(run, graph, files_up_to):
     run("train edges.csv -o model --hidden 4 --epochs 1 -q")
     before = {path.name: path.read_bytes() for path in Path("model").iterdir()}
     names = ",".join(f"x{i}" for i in range(1000))
     write("wide.csv", f"id,{names}\n" + "".join(f"n{i},{','.join(map(str, range(i, i + 1000)))}\n" for i in range(12)))
     line = "train edges.csv --nodes wide.csv -o model --hidden 1 --epochs 0 -q"
-    with files_up_to(18_000):  # a model has the means and deviations of its features, which its checkpoint has not
+    with files_up_to(18_000):  # the model also holds the means and deviations of the features, unlike the checkpoint
         outcome = run(line, code=1)
-    assert outcome.err == "mvgrl: model cannot be written: File too large; make room, or choose another place\n"
+    assert outcome.err == "mvgrl: model cannot be written: File too large; free some space or choose another path\n"
     assert {path.name: path.read_bytes() for path in Path("model").iterdir()} == before
     left = sorted(path.name for path in Path().iterdir())
     assert left == ["edges.csv", "model", "model.checkpoint", "nodes.csv", "wide.csv"]
@@ -239,7 +239,7 @@ def test_a_full_disk_leaves_the_old_model_whole(run, graph, files_up_to):
     assert {path.name: path.read_bytes() for path in Path("model").iterdir()} != before
 
 
-# What is asked for
+# Options
 
 
 @pytest.mark.parametrize(
@@ -281,14 +281,14 @@ def test_a_full_disk_leaves_the_old_model_whole(run, graph, files_up_to):
         ("embed rings.csv -o v.csv --negatives features --task graph", ["'features'", "'graphs'"]),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(refused, graph, many_graphs, line, words):
+def test_bad_options(refused, graph, many_graphs, line, words):
     refused(line, *words)
 
 
 # Models
 
 
-def test_a_folder_that_is_no_model(refused, graph):
+def test_folder_that_is_not_a_model(refused, graph):
     Path("other").mkdir()
     refused(f"apply other {graph} -o v.csv", "other", "not a model", "mvgrl train")
     write("other/config.json", '{"name": "of something else"}')
@@ -299,11 +299,11 @@ def test_a_folder_that_is_no_model(refused, graph):
     refused("apply edges.csv nodes.csv -o v.csv", "edges.csv", "mvgrl train")
 
 
-def test_a_damaged_model(refused, run, graph, small):
+def test_damaged_model(refused, run, graph, small):
     run(f"train {graph} -o model {small}")
     weights = Path("model/model.safetensors")
-    whole = weights.read_bytes()
-    for damaged in (whole[: len(whole) // 2], b"", b"\x80\x04not weights"):
+    complete = weights.read_bytes()
+    for damaged in (complete[: len(complete) // 2], b"", b"\x80\x04not weights"):
         weights.write_bytes(damaged)
         refused(f"apply model {graph} -o v.csv", "model", "whole model")
         refused("info model", "model", "whole model")
@@ -311,7 +311,7 @@ def test_a_damaged_model(refused, run, graph, small):
     refused(f"apply model {graph} -o v.csv", "model", "whole model")
 
 
-def test_a_model_is_no_graph(refused, run, graph, small):
+def test_model_is_not_a_graph(refused, run, graph, small):
     run(f"train {graph} -o model {small}")
     refused("embed model -o v.csv", "model is a model", "mvgrl apply model")
     assert load_model("model", device="cpu")
@@ -326,7 +326,7 @@ VECTORS = [
     ("v.csv", "id,x\n1,2\n1,3\n", ["v.csv, line 3", "1", "line 2", "unique"]),
     ("v.csv", "id,x\n1,2\n2,nan\n", ["v.csv, line 3", "'x'", "finite"]),
     ("v.csv", "id,x\n1,2\n2,far\n", ["v.csv, line 3", "'x'", "'far'"]),
-    ("v.csv", "id\n1\n2\n", ["v.csv", "no columns of numbers"]),
+    ("v.csv", "id\n1\n2\n", ["v.csv", "no numeric columns"]),
     ("v.csv", "id;x\n1;2\n", ["v.csv", "semicolons"]),
     ("v.npy", "not an array", ["v.npy", "damaged"]),
     ("v.txt", "1 2\n", ["v.txt", ".parquet, .csv, .tsv, .npy"]),
@@ -359,21 +359,21 @@ def test_bad_labels(refused, text, flags, words):
     refused(f"evaluate v.csv --labels labels.csv {flags}", *words)
 
 
-# The machine's faults
+# Failures of the machine
 
 
-def test_no_network_for_a_dataset_that_is_not_here(refused, no_network, folder):
+def test_dataset_without_network(refused, no_network, folder):
     words = "could not be downloaded", "ind.citeseer.x", "--data-root", "MVGRL_DATA"
     refused("embed citeseer -o v.csv", "'citeseer'", *words, code=1)
     write("v.csv", "id,x\n1,2\n2,3\n")
     refused("evaluate v.csv --labels citeseer --data-root data", "'citeseer'", "data", *words, code=1)
 
 
-def test_a_graph_too_large_for_its_vectors_is_refused_before_training(refused, graph):
+def test_vectors_too_large_for_memory_are_rejected_before_training(refused, graph):
     refused(f"embed {graph} -o v.csv --hidden 99999999999", "99999999999 dimensions", "memory", "use hidden")
 
 
-def test_a_loss_that_is_no_number_any_more_is_said(run, graph):
+def test_loss_that_is_not_finite(run, graph):
     outcome = run(f"embed {graph} -o v.csv --hidden 4 --device cpu -q --normalise none --learning-rate 1e38", code=1)
     assert outcome.err.startswith("mvgrl: the loss became ")
     assert "learning rate" in outcome.err

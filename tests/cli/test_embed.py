@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mvgrl import Settings, fit
-from mvgrl.automatic import choose
+from mvgrl.automatic import resolve
 from mvgrl.graphs.read import read
 from mvgrl.tables.embeddings import read_embeddings
 
@@ -29,7 +29,7 @@ def test_the_vectors_are_those_of_the_library_under_the_nodes_own_ids(run, graph
     outcome = run(f"embed {graph} -o v.parquet {small} --seed 5")
     assert outcome.out == ""
     named = read("edges.csv", nodes="nodes.csv", label_column="topic")
-    settings = choose(named.graph, {"hidden": 4, "epochs": 3}).settings
+    settings = resolve(named.graph, {"hidden": 4, "epochs": 3}).settings
     expected, _ = fit(named.graph, settings, seed=5, device="cpu").represent()
     table = pq.read_table("v.parquet")
     assert table.column_names == ["id", "embedding"]
@@ -50,7 +50,7 @@ def test_json_is_one_object_with_these_keys(run, graph, small):
 
 def test_the_loss_told_is_the_lowest(run, graph):
     named = read("edges.csv", nodes="nodes.csv", label_column="topic")
-    settings = choose(named.graph, {"hidden": 4, "epochs": 6, "learning_rate": 0.5}).settings
+    settings = resolve(named.graph, {"hidden": 4, "epochs": 6, "learning_rate": 0.5}).settings
     losses = fit(named.graph, settings, device="cpu").history.losses
     result = run(f"embed {graph} -o v.csv --hidden 4 --epochs 6 --learning-rate 0.5 --device cpu --json").json
     assert result["loss"] == min(losses) < losses[-1]

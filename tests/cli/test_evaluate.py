@@ -1,4 +1,4 @@
-"""evaluate: the scores of any table of embeddings, under the right labels."""
+"""evaluate: scores of any table of embeddings, with labels matched by id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mvgrl.tables.embeddings import Embeddings, write_embeddings
 
 @pytest.fixture
 def labelled(folder):
-    """Sixty noisy vectors of three classes in v.parquet, and their labels in another order in labels.csv."""
+    """Sixty noisy vectors of three classes in v.parquet, and their labels, in another order, in labels.csv."""
     rng = np.random.default_rng(0)
     classes = np.arange(60) % 3
     vectors = (np.eye(3)[classes] + rng.normal(scale=0.6, size=(60, 3))).astype(np.float32)
@@ -32,36 +32,36 @@ def scores(values):
     return {"mean": pytest.approx(np.mean(values)), "std": pytest.approx(np.std(values))}
 
 
-def test_random_splits_by_default_scored_under_each_ones_own_label(run, labelled):
+def test_random_splits_are_scored_with_labels_matched_by_id(run, labelled):
     vectors, names = labelled
-    expected = linear_scores(vectors, names, random_splits(names, count=20, seed=0))
-    result = run("evaluate v.parquet --labels labels.csv --json").json
+    expected = linear_scores(vectors, names, random_splits(names, count=3, seed=0))
+    result = run("evaluate v.parquet --labels labels.csv --splits 3 --json").json
     assert list(result)[:4] == ["protocol", "splits", "accuracy", "macro_f1"]
-    assert (result["protocol"], result["splits"]) == ("linear", 20)
+    assert (result["protocol"], result["splits"]) == ("linear", 3)
     assert result["accuracy"] == scores(expected["accuracy"])
     assert result["macro_f1"] == scores(expected["macro_f1"])
     assert 50 < result["accuracy"]["mean"] < 100
     assert result["accuracy"]["std"] > 0
 
 
-def test_fractions_number_and_seed_of_the_splits(run, labelled):
+def test_fractions_number_and_seed_of_splits_can_be_chosen(run, labelled):
     vectors, names = labelled
-    splits = random_splits(names, train_fraction=0.5, val_fraction=0, count=3, seed=4)
+    splits = random_splits(names, train_fraction=0.5, val_fraction=0, count=2, seed=4)
     result = run(
-        "evaluate v.parquet --labels labels.csv --train-fraction .5 --val-fraction 0 --splits 3 --seed 4 --json"
+        "evaluate v.parquet --labels labels.csv --train-fraction .5 --val-fraction 0 --splits 2 --seed 4 --json"
     ).json
-    assert result["splits"] == 3
+    assert result["splits"] == 2
     assert result["accuracy"] == scores(linear_scores(vectors, names, splits, seed=4)["accuracy"])
     assert "validation_accuracy" not in result
 
 
-def test_same_seed_same_scores_other_seed_others(run, labelled):
-    line = "evaluate v.parquet --labels labels.csv --splits 4 --json"
+def test_scores_depend_on_the_seed_alone(run, labelled):
+    line = "evaluate v.parquet --labels labels.csv --splits 2 --json"
     first, again, other = (run(f"{line} --seed {seed}").json for seed in (1, 1, 2))
     assert first == again != other
 
 
-def test_the_split_of_a_file(run, labelled):
+def test_split_of_a_file_is_used(run, labelled):
     vectors, names = labelled
     part = np.array(["train", "val", "test", "test", "train"] * 12)
     rows = [f"n{i},{part[i]}" for i in reversed(range(60))]
@@ -78,7 +78,7 @@ def test_the_split_of_a_file(run, labelled):
     assert f"{expected['accuracy'][0]:.2f} ± 0.00" in shown
 
 
-def test_logistic_regression_at_its_optimum(run, refused, labelled):
+def test_converged_logistic_regression(run, refused, labelled):
     vectors, names = labelled
     part = np.array(["train", "val", "test", "test", "train"] * 12)
     write_rows("split.csv", "id,split", [f"n{i},{part[i]}" for i in range(60)])
@@ -93,7 +93,7 @@ def test_logistic_regression_at_its_optimum(run, refused, labelled):
     refused("evaluate v.parquet --labels labels.csv --split split.csv --protocol logistic", "val is empty")
 
 
-def test_the_split_of_a_dataset(run, cora):
+def test_split_of_a_dataset_is_the_default(run, cora):
     rng = np.random.default_rng(0)
     topics = np.arange(1500) % 7
     vectors = (np.eye(7)[topics] + rng.normal(scale=0.5, size=(1500, 7))).astype(np.float32)
@@ -105,9 +105,9 @@ def test_the_split_of_a_dataset(run, cora):
     line = f"evaluate v.npy --labels cora-linqs --data-root {cora} -q"
     result = run(f"{line} --json").json
     assert result["splits"] == 1
-    # The rows are in another order, and so are the probe's sums: one paper in a thousand may change its side.
+    # Sums over rows in another order round differently: one paper in a thousand may be classified differently.
     assert result["accuracy"]["mean"] == pytest.approx(expected["accuracy"][0], abs=0.1)
-    assert run(f"{line} --splits 2 --json").json["splits"] == 2  # asked for, random ones
+    assert run(f"{line} --splits 2 --json").json["splits"] == 2  # random splits, because they are requested
     assert run(line).out.startswith("linear: the split of cora-linqs\n")
 
 
@@ -122,7 +122,7 @@ def test_clustering(run, labelled):
     assert run("evaluate v.parquet --labels labels.csv --protocol clustering --json").json["splits"] == 10
 
 
-def test_a_support_vector_machine(run, labelled):
+def test_svm(run, labelled):
     vectors, names = labelled
     found = cross_validate(vectors, names, folds=4, runs=2, seed=5)
     line = "evaluate v.parquet --labels labels.csv --protocol svm --folds 4 --splits 2 --seed 5"
@@ -137,7 +137,7 @@ def test_a_support_vector_machine(run, labelled):
     assert shown[3].split()[:2] == ["best-C", "accuracy"]
 
 
-def test_a_support_vector_machine_on_the_graphs_of_a_dataset(run, data_root):
+def test_svm_on_the_graphs_of_a_dataset(run, data_root):
     mutag = load("mutag", data_root)
     vectors = np.random.default_rng(0).normal(size=(188, 3)) + mutag.target[:, None]
     write_embeddings("v.npy", Embeddings(np.arange(188), vectors))
@@ -145,12 +145,12 @@ def test_a_support_vector_machine_on_the_graphs_of_a_dataset(run, data_root):
     assert result["accuracy"] == scores(cross_validate(vectors, mutag.target).nested_accuracy)
 
 
-def test_too_many_folds_for_a_class(refused, labelled):
+def test_too_many_folds_for_a_class_are_rejected(refused, labelled):
     refused("evaluate v.parquet --labels labels.csv --protocol svm --folds 21", "20 members", "at most 20 folds")
 
 
 @pytest.mark.parametrize("protocol", ["clustering", "svm --folds 3"])
-def test_who_has_no_label_changes_no_score(run, labelled, protocol):
+def test_rows_without_a_label_do_not_change_clustering_or_svm(run, labelled, protocol):
     vectors, names = labelled
     write_rows("some.csv", "id,label", [f"n{i},{names[i] if i < 40 else ''}" for i in range(50)])
     write_embeddings("known.parquet", Embeddings(np.array([f"n{i}" for i in range(40)]), vectors[:40]))
@@ -161,29 +161,29 @@ def test_who_has_no_label_changes_no_score(run, labelled, protocol):
     assert some == known
 
 
-def test_who_has_no_label_is_left_out(run, labelled):
+def test_rows_without_a_label_are_skipped(run, labelled):
     vectors, names = labelled
     write_rows("some.csv", "id,label", [f"n{i},{names[i] if i % 2 else ''}" for i in range(50)])
     known = np.array([names[i] if i < 50 and i % 2 else "" for i in range(60)])
-    expected = linear_scores(vectors, known, random_splits(known, count=5))
-    assert run("evaluate v.parquet --labels some.csv --splits 5 --json").json["accuracy"] == scores(
+    expected = linear_scores(vectors, known, random_splits(known, count=2))
+    assert run("evaluate v.parquet --labels some.csv --splits 2 --json").json["accuracy"] == scores(
         expected["accuracy"]
     )
 
 
-def test_embeddings_and_labels_of_other_makers(run, labelled):
+def test_tables_of_other_tools_are_scored(run, labelled):
     vectors, names = labelled
     columns = [f"{i},{','.join(map(str, vector))}" for i, vector in enumerate(vectors)]
     write_rows("theirs.csv", "node,x,y,z", columns)
     write_rows("kinds.tsv", "name\tage\tkind", [f"{i}\t{i % 9}\t{names[i]}" for i in range(60)])
-    theirs = run("evaluate theirs.csv --labels kinds.tsv --id-column name --label-column kind --splits 3 --json").json
-    assert theirs == run("evaluate v.parquet --labels labels.csv --splits 3 --json").json
+    theirs = run("evaluate theirs.csv --labels kinds.tsv --id-column name --label-column kind --splits 1 --json").json
+    assert theirs == run("evaluate v.parquet --labels labels.csv --splits 1 --json").json
 
 
-def test_a_person_sees_percent_and_shares(run, labelled):
-    outcome = run("evaluate v.parquet --labels labels.csv --splits 2")
+def test_default_is_twenty_random_splits_and_a_line_per_score(run, labelled):
+    outcome = run("evaluate v.parquet --labels labels.csv")
     lines = outcome.out.splitlines()
-    assert lines[0] == "linear: 2 random splits, 10% train, 10% validation"
+    assert lines[0] == "linear: 20 random splits, 10% train, 10% validation"
     assert [line.split()[0] for line in lines[1:]] == ["accuracy", "macro-F1", "validation"]
     assert outcome.err == ""
     shown = run("evaluate v.parquet --labels labels.csv --protocol clustering").out
@@ -196,12 +196,12 @@ def test_a_person_sees_percent_and_shares(run, labelled):
     ("flags", "words"),
     [
         ("--protocol linaer", ["'linaer'", "'linear'", "'svm'"]),
-        ("--protocol clustering --train-fraction .2", ["--train-fraction", "clustering", "leave it out"]),
+        ("--protocol clustering --train-fraction .2", ["--train-fraction", "clustering", "omit it"]),
         ("--protocol clustering --split labels.csv", ["--split", "clustering"]),
         ("--folds 3", ["--folds", "linear"]),
         ("--protocol svm --folds 1", ["--folds is 1", "at least 2"]),
         ("--splits 0", ["--splits is 0", "at least 1"]),
-        ("--split labels.csv --splits 3", ["--splits", "--split file", "leave it out"]),
+        ("--split labels.csv --splits 3", ["--splits", "--split file", "omit it"]),
         ("--split labels.csv --val-fraction .1", ["--val-fraction", "--split file"]),
         ("--train-fraction .9 --val-fraction .1", ["0.9", "0.1", "leave nothing to test"]),
         ("--train-fraction nan", ["nan", "between 0 and 1"]),
@@ -209,49 +209,49 @@ def test_a_person_sees_percent_and_shares(run, labelled):
         ("--seed -1", ["-1", "--seed"]),
     ],
 )
-def test_options_without_sense_are_refused(refused, labelled, flags, words):
+def test_options_that_do_not_apply_are_rejected(refused, labelled, flags, words):
     refused(f"evaluate v.parquet --labels labels.csv {flags}", *words)
 
 
-def test_a_split_that_asks_for_an_unknown_label_names_the_id_and_both_files(refused, labelled):
+def test_split_with_an_unlabelled_id_is_rejected(refused, labelled):
     write_rows("some.csv", "id,label", ["n0,ape", "n1,bee", "n3,ape", "n4,bee", "n7,"])
     write_rows("split.csv", "id,split", ["n0,train", "n1,train", "n3,test", "n9,test"])
     line = refused(
         "evaluate v.parquet --labels some.csv --split split.csv",
-        *("split.csv, line 5", "'n9'", "test", "some.csv has no label", "add the label", "take the id out"),
+        *("split.csv, line 5", "'n9'", "test", "some.csv has no label", "add the label", "remove the id"),
     )
     assert "node 9" not in line
     write_rows("split.csv", "id,split", ["n7,train", "n1,train", "n3,test"])
     refused("evaluate v.parquet --labels some.csv --split split.csv", "split.csv, line 2", "'n7'", "train", "some.csv")
 
 
-def test_a_split_that_asks_for_a_class_nobody_can_learn_names_the_id(refused, labelled):
+def test_split_with_a_class_missing_from_train_is_rejected(refused, labelled):
     write_rows("split.csv", "id,split", ["n0,train", "n1,train", "n3,test", "n2,val"])
     refused(
         "evaluate v.parquet --labels labels.csv --split split.csv",
-        *("split.csv, line 5", "'n2'", "val", "class cat", "nobody is in train"),
+        *("split.csv, line 5", "'n2'", "val", "class cat", "train lacks"),
     )
 
 
-def test_a_split_of_ids_that_are_not_embedded_names_them(refused, labelled, cora):
+def test_split_with_ids_without_embedding_is_rejected(refused, labelled, cora):
     write_rows("split.csv", "id,split", ["n0,train", "n1,train", "n3,test", "n99,test"])
     refused("evaluate v.parquet --labels labels.csv --split split.csv", "split.csv, line 5", "'n99'", "no embedding")
     write_embeddings("few.npy", Embeddings(np.arange(700), np.ones((700, 2))))
     refused(f"evaluate few.npy --labels cora-linqs --data-root {cora} -q", "cora-linqs", "700", "no embedding")
 
 
-def test_no_id_in_common_shows_one_of_each(refused, labelled, cora):
+def test_no_common_id_shows_one_of_each(refused, labelled, cora):
     write_rows("others.csv", "id,label", ["x1,ape", "x2,bee"])
     refused("evaluate v.parquet --labels others.csv", "others.csv", "'x1'", "'n0'", "another")
     refused(f"evaluate v.parquet --labels cora-linqs --data-root {cora} -q", "cora-linqs", "0", "'n0'")
 
 
-def test_a_dataset_has_its_own_columns(refused, labelled, cora):
+def test_dataset_has_its_own_columns(refused, labelled, cora):
     line = f"evaluate v.parquet --labels cora-linqs --data-root {cora} -q"
     refused(f"{line} --label-column topic", "cora-linqs", "--label-column")
     refused(f"{line} --id-column paper", "cora-linqs", "--id-column")
 
 
-def test_one_class_alone_cannot_be_told_apart(refused, labelled):
+def test_single_class_is_rejected(refused, labelled):
     write_rows("same.csv", "id,label", [f"n{i},ape" for i in range(60)])
     refused("evaluate v.parquet --labels same.csv", "only the class ape", "two classes")

@@ -32,7 +32,7 @@ def test_a_page(ledger, run):
     page = Path("report.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
     assert "0.600 ± 0.000" in page
-    assert "The paper&#x27;s conclusions" in page
+    assert "The paper&#39;s conclusions" in page
     assert "no runs yet" in page
 
 

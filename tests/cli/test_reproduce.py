@@ -13,7 +13,7 @@ from mvgrl.cli import main
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.experiment import Variant
 from mvgrl.experiments.ledger import Ledger, Run
-from mvgrl.settings import Settings
+from mvgrl.settings import literal
 
 TINY = '[best]\nviews = ["adjacency", "ppr:top_k=8"]\nhidden = 16\nepochs = 3\n'
 
@@ -69,7 +69,7 @@ def test_the_graph_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_table_of_discrepancies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    start = Settings(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=1)
+    start = literal(dict(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=1))
     rows = (Variant("nothing"), Variant("standard", dict(normalise="standard")))
     monkeypatch.setitem(EXPERIMENTS, "node-slips", replace(EXPERIMENTS["node-slips"], variants=rows, start=start))
     words = ["--dataset", "cora-linqs", "--runs", "1", "--device", "cpu", "--ledger", str(tmp_path / "runs.jsonl")]

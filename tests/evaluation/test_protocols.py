@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import make_blobs
 
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset
 from mvgrl.evaluation import clustering_scores, cross_validate, linear_probe, logistic_probe, protocols
 from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
 from mvgrl.evaluation.scores import SCORES

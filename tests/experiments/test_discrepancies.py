@@ -15,7 +15,7 @@ from mvgrl.experiments.experiment import Variant
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.reproduce import reproduce
 from mvgrl.graphs import Graph
-from mvgrl.settings import Settings
+from mvgrl.settings import literal
 from mvgrl.views import Heat
 
 PATH = Graph.from_edges([0, 1], [1, 2])
@@ -43,7 +43,7 @@ def test_a_change_is_run_once_and_compared_with_the_defaults(
         "loops": dict(views=(discrepancies.LoopedTwice(), "ppr")),
     }
     variants = tuple(Variant(row, changes) for row, changes in rows.items())
-    start = Settings(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=2)
+    start = literal(dict(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=2))
     experiment = replace(EXPERIMENTS["node-slips"], variants=variants, start=start)
     monkeypatch.setitem(EXPERIMENTS, "node-slips", experiment)
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []

@@ -69,7 +69,7 @@ def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_p
     rows = reproduce(TABLE, ledger, datasets=["mutag"], runs=2, device="cpu", recipes=recipes, data_root=data)
     mutag, settings = load("mutag", data), load_recipe("mutag", table="graph-classification", folder=recipes).settings
     alone = {
-        "trained": [fit(mutag.graph, settings, seed=seed, device="cpu").represent()[1] for seed in (0, 1)],
+        "trained": [fit(mutag.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)],
         "untrained": [untrained(mutag.graph, settings, seed=seed, device="cpu") for seed in (0, 1)],
         "propagated": [propagated(mutag.graph, settings, device="cpu")] * 2,
     }

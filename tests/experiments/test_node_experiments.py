@@ -55,7 +55,7 @@ def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_p
         return 100 * float(linear_probe(codes, cora.target, *parts, weight_decay=0.001, seed=seed))
 
     settings = recipe.settings
-    vectors = [fit(cora.graph, settings, seed=seed, device="cpu").represent()[0] for seed in (0, 1)]
+    vectors = [fit(cora.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)]
     alone = [accuracy(codes, seed) for seed, codes in enumerate(vectors)]
     assert row.mean == pytest.approx(np.mean(alone), abs=0.11)  # one test node of a thousand may tip over
     assert row.std == pytest.approx(np.std(alone), abs=0.11)
@@ -82,7 +82,7 @@ def test_a_table_may_have_settings_of_its_own(recipes: Path, data: Path, tmp_pat
     assert len({run.recipe for run in ledger}) == 2
     codes = fit(
         load("cora-linqs", data).graph, load_recipe("cora-linqs", folder=recipes).settings, device="cpu"
-    ).represent()[0]
+    ).vectors()
     unit = codes / np.linalg.norm(codes, axis=1, keepdims=True)
     expected = clustering_scores(unit, load("cora-linqs", data).target, runs=1, seed=0)
     assert rows[0].mean == pytest.approx(expected["nmi"][0], abs=1e-3)

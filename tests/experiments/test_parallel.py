@@ -22,8 +22,7 @@ from mvgrl.experiments.parallel import pieces, run_tasks, usual_jobs
 from mvgrl.experiments.planner import Task
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.reproduce import reproduce
-from mvgrl.runtime import allow_tf32
-from mvgrl.settings import Settings
+from mvgrl.settings import Settings, literal
 
 needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 CPU = torch.device("cpu")
@@ -66,7 +65,7 @@ def test_parallel_runs_write_the_same_lines_as_serial_ones(tmp_path: Path, recip
 
 def test_a_run_without_memory_beside_others_is_tried_alone_before_it_fails(tmp_path: Path, data: Path) -> None:
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []
-    small, vast = (Settings(task="graph", hidden=hidden, layers=2, epochs=1) for hidden in (4, 2**21))
+    small, vast = (literal(dict(task="graph", hidden=hidden, layers=2, epochs=1)) for hidden in (4, 2**21))
     tasks = [
         task("mutag", small, "small", [0]),
         task("mutag", vast, "propagated", [0], method="propagated"),
@@ -91,7 +90,7 @@ def test_a_killed_worker_is_reported_and_finished_runs_are_kept(
     monkeypatch.syspath_prepend(tmp_path)
     import deadly  # the processes find it where this one does
 
-    settings = Settings(task="graph", hidden=4, layers=1, epochs=1, mode=deadly.mode)
+    settings = literal(dict(task="graph", hidden=4, layers=1, epochs=1, mode=deadly.mode))
     ledger = Ledger(tmp_path / "runs.jsonl")
     tasks = [task("mutag", settings, "untrained", [0], method="untrained"), task("mutag", settings, "trained", [0, 1])]
     with pytest.raises(MachineError, match=r"one of 2 worker processes was killed.* fewer jobs"):
@@ -170,13 +169,6 @@ def test_whatever_ends_the_parent_ends_its_workers(
     assert parent.wait(timeout=30) == (-number if number == signal.SIGKILL else 130)
     assert any(_gone(parent.pid) for _ in range(600))
     assert not (tmp_path / "runs.jsonl").exists()
-
-
-def test_training_uses_tf32_and_nothing_after_it_does() -> None:
-    assert not torch.backends.cuda.matmul.allow_tf32
-    with allow_tf32():
-        assert torch.backends.cuda.matmul.allow_tf32
-    assert not torch.backends.cuda.matmul.allow_tf32
 
 
 def test_stacked_seeds_stay_together_and_others_part() -> None:

@@ -25,7 +25,7 @@ from mvgrl.experiments.planner import Step, known_already
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
 from mvgrl.experiments.summary import summarise
-from mvgrl.mutual_information import Bound, jsd
+from mvgrl.mutual_information import jsd
 
 DATASETS = ("cora-linqs", "mutag")
 Only = Callable[..., None]
@@ -80,7 +80,7 @@ def test_a_row_is_scored_as_its_settings_alone_are(places: dict[str, Any], ledge
     rows = reproduce("ablation-bounds", ledger, datasets=["mutag"], runs=2, **places)
     mutag = load("mutag", places["data_root"])
     start = load_recipe("mutag", table="graph-classification", folder=places["recipes"]).settings
-    codes = [fit(mutag.graph, replace(start, bound="dv"), seed=seed, device="cpu").represent()[1] for seed in (0, 1)]
+    codes = [fit(mutag.graph, replace(start, bound="dv"), seed=seed, device="cpu").vectors() for seed in (0, 1)]
     alone = [float(cross_validate(some, mutag.target, seed=seed).nested_accuracy[0]) for seed, some in enumerate(codes)]
     assert (rows[3].id, rows[3].paper, rows[3].paper_std, rows[3].runs) == ("DV", 83.4, 1.9, 2)
     assert (rows[3].mean, rows[3].std) == pytest.approx((np.mean(alone), np.std(alone)))
@@ -107,7 +107,7 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_the_others_continue(
     dataset: str, places: dict[str, Any], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, told = "ablation-failing", []
-    rows = {"exhausted": dict(bound=Bound(exhausted)), "lost": dict(bound=Bound(lost)), "fine": dict(bound="jsd")}
+    rows = {"exhausted": dict(bound=exhausted), "lost": dict(bound=lost), "fine": dict(bound="jsd")}
     monkeypatch.setitem(EXPERIMENTS, name, experiment(name, rows))
     options = dict(datasets=[dataset], runs=2, tell=told.append, **places)
     found = reproduce(name, ledger, **options)
@@ -291,7 +291,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         return jsd(*arguments)
 
     labels = EXPERIMENTS[LABELS]
-    rows = tuple(replace(one, changes=dict(bound=Bound(counted))) for one in labels.variants)
+    rows = tuple(replace(one, changes=dict(bound=counted)) for one in labels.variants)
     monkeypatch.setitem(EXPERIMENTS, LABELS, replace(labels, variants=rows))
     return taken
 
@@ -338,7 +338,7 @@ def test_a_share_of_labels_is_scored_as_its_vectors_alone_are(
 
     found = {row.variant.method: (row.mean, row.std) for row in rows}
     for method, vectors in {
-        "mvgrl": [fit(named.graph, settings, seed=seed, device="cpu").represent()[task == "graph"] for seed in (0, 1)],
+        "mvgrl": [fit(named.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)],
         "propagated": [propagated(named.graph, settings, device="cpu")] * 2,
     }.items():
         alone = [score(codes, seed) for seed, codes in enumerate(vectors)]

@@ -1,4 +1,4 @@
-"""Initial features: the same columns for training graphs and new ones, and sparse products equal to dense ones."""
+"""Initial features: training graphs and new ones get the same columns, and sparse products equal dense ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def random_table(seed, rows=12, columns=7, density=0.2):
     return table.astype(np.float32).astype(np.float64)  # features are single precision, statistics double
 
 
-def test_auto_takes_features_then_labels_then_degrees():
+def test_auto_prefers_features_then_labels_then_degrees():
     graphs = {
         "given": Graph.from_edges(**STAR, features=np.eye(5), node_labels=list("CCCNN")),
         "labels": Graph.from_edges(**STAR, node_labels=list("CCCNN")),
@@ -44,13 +44,13 @@ def test_auto_takes_features_then_labels_then_degrees():
     assert encode(graphs["labels"]).dense().tolist() == [[1, 0], [1, 0], [1, 0], [0, 1], [0, 1]]
 
 
-def test_degrees_count_neighbours_whatever_the_weights():
+def test_degrees_count_neighbours_regardless_of_weights():
     graph = Graph.from_edges([0, 0, 0], [1, 2, 3], [0.5, 9.0, 2.0], nodes=5)
     assert encode(graph, "degree", "row").dense().tolist() == [[3], [1], [1], [1], [0]]
     assert encode(graph, "degree-one-hot").dense().argmax(dim=1).tolist() == [3, 1, 1, 1, 0]
 
 
-def test_degrees_above_the_cap_or_above_those_seen_share_the_last_column():
+def test_degrees_above_the_cap_or_above_the_largest_seen_share_the_last_column():
     star, hub = Graph.from_edges(**STAR), Graph.from_edges([0] * 6, range(1, 7))
     capped = FeatureEncoder("degree-one-hot", degree_cap=2).fit(hub)
     assert capped.width == 3
@@ -60,13 +60,13 @@ def test_degrees_above_the_cap_or_above_those_seen_share_the_last_column():
     assert seen.transform(hub).dense()[0].tolist() == [0, 0, 0, 1]
 
 
-def test_labels_and_degrees_stand_side_by_side():
+def test_labels_and_degrees_are_concatenated():
     graph = Graph.from_edges(**STAR, node_labels=[7, 7, 5, 5, 5])
     expected = torch.cat([encode(graph, "labels").dense(), encode(graph, "degree-one-hot").dense()], dim=1)
     assert torch.equal(encode(graph, "labels+degree").dense(), expected)
 
 
-def test_an_unseen_label_is_a_row_of_zeros_and_said(caplog):
+def test_an_unseen_label_becomes_a_row_of_zeros_with_a_warning(caplog):
     encoder = FeatureEncoder("labels").fit(Graph.from_edges([0], [1], node_labels=["C", "N"]))
     with caplog.at_level(logging.WARNING, logger="mvgrl"):
         rows = encoder.transform(Graph.from_edges([0, 1], [1, 2], node_labels=["N", "Zn", "C"])).dense()
@@ -75,7 +75,7 @@ def test_an_unseen_label_is_a_row_of_zeros_and_said(caplog):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_rows_add_up_to_one_and_rows_of_zeros_stay(form):
+def test_rows_sum_to_one_and_rows_of_zeros_stay_zero(form):
     table = np.array([[1.0, -3.0, 0, 0, 0], [0] * 5, [0, 0, 5, 5, 0]])
     rows = encode(Graph.from_edges([0], [1], features=form(table))).dense()
     assert rows.tolist() == [[0.25, -0.75, 0, 0, 0], [0] * 5, [0, 0, 0.5, 0.5, 0]]
@@ -83,7 +83,7 @@ def test_rows_add_up_to_one_and_rows_of_zeros_stay(form):
 
 @pytest.mark.parametrize("density", [0.2, 0.9], ids=["sparse", "dense"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["array", "csr"])
-def test_standard_scores_are_scikit_learns_and_constant_columns_vanish(density, form):
+def test_standard_scaling_equals_scikit_learn_and_constant_columns_become_zero(density, form):
     table, new = random_table(0, density=density), random_table(1, density=density)
     new[:, 0] = 7.0
     encoder = FeatureEncoder("given", "standard").fit(Graph.from_edges([0], [1], features=form(table)))
@@ -93,7 +93,7 @@ def test_standard_scores_are_scikit_learns_and_constant_columns_vanish(density, 
     assert torch.allclose(scores, torch.from_numpy(expected), atol=1e-12)
 
 
-def test_a_column_far_from_zero_is_scored_without_losing_digits():
+def test_a_column_far_from_zero_is_standardised_without_losing_digits():
     table = sp.csr_array(np.array([[1e6], [1e6 + 1], [1e6 + 2]]))
     scores = encode(Graph.from_edges([0], [1], features=table), "given", "standard").dense().flatten()
     assert torch.allclose(scores, torch.tensor([-1.0, 0, 1.0], dtype=torch.float64) * 1.5**0.5, atol=1e-8)
@@ -101,7 +101,7 @@ def test_a_column_far_from_zero_is_scored_without_losing_digits():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["none", "row", "standard"]))
-def test_products_and_gradients_of_a_sparse_table_are_those_of_the_dense_one(seed, normalise):
+def test_products_and_gradients_of_a_sparse_table_equal_the_dense_ones(seed, normalise):
     graph = Graph.from_edges([0], [1], features=sp.csr_array(random_table(seed)))
     features = encode(graph, "given", normalise)
     table = features.dense()
@@ -121,7 +121,7 @@ def test_products_and_gradients_of_a_sparse_table_are_those_of_the_dense_one(see
     assert torch.allclose(features.multiply(stack[0]), table @ stack[0], atol=1e-10)
 
 
-def test_sparse_stays_sparse_and_a_dense_table_of_zeros_becomes_it():
+def test_tables_of_mostly_zeros_are_stored_as_sparse():
     words = (np.arange(200).reshape(10, 20) % 9 == 0).astype(np.float32)
     for table in (words, sp.csr_array(words)):
         graph = Graph.from_edges([0], [1], features=table)
@@ -138,8 +138,8 @@ def test_sparse_stays_sparse_and_a_dense_table_of_zeros_becomes_it():
     [(0.15, "none"), (0.15, "row"), (0.15, "standard"), (0.7, "none"), (0.7, "row")],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_table_gives_the_same_bits_as_doubles_from_text_and_as_sparse_singles(density, normalise, dtype):
-    powers = np.random.default_rng(9).integers(-9, 9, (300, 40))  # so that sums depend on their order
+def test_a_table_gives_the_same_bits_as_doubles_singles_and_sparse(density, normalise, dtype):
+    powers = np.random.default_rng(9).integers(-9, 9, (300, 40))  # sums depend on the order of summation
     table = random_table(8, rows=300, columns=40, density=density) * 10.0**powers
     stored_zeros = sp.csr_array(table.astype(np.float32))
     stored_zeros.data[::7] = 0
@@ -157,7 +157,7 @@ def test_a_table_gives_the_same_bits_as_doubles_from_text_and_as_sparse_singles(
             assert torch.equal(result @ weights, results[0] @ weights)
 
 
-def test_values_beyond_single_precision_are_rounded_or_refused_by_place():
+def test_values_are_rounded_to_single_precision_and_rejected_if_too_large():
     table = np.array([[1.0, 0.1], [2.0, 0.2]])
     expected = table.astype(np.float32).astype(np.float64)
     assert np.array_equal(encode(Graph.from_edges([0], [1], features=table), "given", "none").dense(), expected)
@@ -167,7 +167,7 @@ def test_values_beyond_single_precision_are_rounded_or_refused_by_place():
             encode(Graph.from_edges([0], [1], features=form))
 
 
-def test_transform_changes_neither_the_graph_nor_the_table():
+def test_transform_modifies_neither_the_graph_nor_its_features():
     table = random_table(3)
     for form in (table.copy(), sp.csr_array(table)):
         graph = Graph.from_edges([0], [1], features=form)
@@ -182,7 +182,7 @@ def test_transform_changes_neither_the_graph_nor_the_table():
 @pytest.mark.parametrize("labels", [["C", "N", "Ö", "C", "C"], [3, 1, 2, 1, 1], [0.5, 1.5, 0.5, 0.5, 0.5]])
 @pytest.mark.parametrize("kind", ["auto", "given", "labels", "degree-one-hot", "degree", "labels+degree"])
 @pytest.mark.parametrize("normalise", ["row", "standard"])
-def test_a_saved_encoder_encodes_the_same(kind, normalise, labels):
+def test_a_saved_encoder_gives_the_same_features(kind, normalise, labels):
     graph = Graph.from_edges(**STAR, features=random_table(5, rows=5), node_labels=labels)
     other = Graph.from_edges([0, 1], [1, 2], features=random_table(6, rows=3), node_labels=labels[:3])
     encoder = FeatureEncoder(kind, normalise, 2).fit(graph)
@@ -192,7 +192,7 @@ def test_a_saved_encoder_encodes_the_same(kind, normalise, labels):
     assert torch.equal(again.transform(other).dense(), encoder.transform(other).dense())
 
 
-def test_fitting_again_forgets_the_first_fit():
+def test_fitting_again_discards_the_first_fit():
     encoder = FeatureEncoder(normalise="standard")
     encoder.fit(Graph.from_edges(**STAR, features=random_table(0, rows=5)))
     encoder.fit(Graph.from_edges([0], [1], node_labels=["a", "b"]))
@@ -206,18 +206,18 @@ def test_fitting_again_forgets_the_first_fit():
         ({"kind": "label"}, "did you mean 'labels'"),
         ({"kind": "degree_onehot"}, "did you mean 'degree-one-hot'"),
         ({"normalise": "rows"}, "did you mean 'row'"),
-        ({"normalise": "zzz"}, "known are 'none', 'row', 'standard'"),
+        ({"normalise": "zzz"}, "choose one of 'none', 'row', 'standard'"),
         ({"kind": ["given"]}, "unknown"),
         ({"degree_cap": 0}, "degree_cap is 0"),
         ({"degree_cap": 2.5}, "degree_cap is 2.5"),
     ],
 )
-def test_wrong_settings_are_refused_with_the_nearest(arguments, message):
+def test_unknown_settings_are_rejected_with_a_suggestion(arguments, message):
     with pytest.raises(SettingsError, match=message):
         FeatureEncoder(**arguments)
 
 
-def test_graphs_that_lack_what_is_to_be_encoded_are_refused():
+def test_graphs_without_the_required_data_are_rejected():
     plain = Graph.from_edges([0], [1])
     with pytest.raises(InputError, match="no features"):
         FeatureEncoder("given").fit(plain)
@@ -239,7 +239,7 @@ def named(table: np.ndarray, *names: str) -> Graph:
     return Graph(Graph.from_edges([0], [1]).adjacency, table, feature_names=names)
 
 
-def test_columns_are_found_by_their_names() -> None:
+def test_columns_are_matched_by_name() -> None:
     table = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=np.float32)
     encoder = FeatureEncoder(normalise="standard").fit(named(table, "a", "b", "c"))
     expected = encoder.transform(named(table, "a", "b", "c")).dense()
@@ -253,15 +253,15 @@ def test_columns_are_found_by_their_names() -> None:
 
 @pytest.mark.parametrize(
     ("names", "message"),
-    [(("a", "b", "d"), "the graph has no feature 'c'"), (("a", "b", "c", "d"), "the model knows no feature 'd'")],
+    [(("a", "b", "d"), "the graph has no feature 'c'"), (("a", "b", "c", "d"), "unknown feature 'd'")],
 )
-def test_columns_of_other_names_are_refused(names: tuple[str, ...], message: str) -> None:
+def test_columns_with_other_names_are_rejected(names: tuple[str, ...], message: str) -> None:
     encoder = FeatureEncoder().fit(named(np.ones((2, 3)), "a", "b", "c"))
-    with pytest.raises(InputError, match=f"{message}; give the columns that were trained with, a, b, c"):
+    with pytest.raises(InputError, match=f"{message}; use the columns the model was trained with, a, b, c"):
         encoder.transform(named(np.ones((2, len(names))), *names))
 
 
-def test_names_go_with_their_columns() -> None:
+def test_feature_names_must_match_the_columns() -> None:
     with pytest.raises(InputError, match="2 feature_names for 3 features"):
         named(np.ones((2, 3)), "a", "b")
     one, other = named(np.ones((2, 2)), "a", "b"), named(np.ones((2, 2)), "b", "a")

@@ -1,4 +1,4 @@
-"""PyTorch Geometric's graphs, in the forms its users have them."""
+"""Graphs of PyTorch Geometric, in all their forms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])  # 0 – 1 – 2
 
 
 class SparseTensorLike:
-    """What ``torch_sparse.SparseTensor`` offers; the package itself is compiled and not always there."""
+    """The part of ``torch_sparse.SparseTensor`` that is used; the package is compiled and not always available."""
 
     def size(self, _):
         return 3
@@ -25,7 +25,7 @@ class SparseTensorLike:
         return PATH[0], PATH[1], None
 
 
-def test_features_and_edges_arrive_and_the_data_is_left_alone():
+def test_features_and_edges_are_converted_and_the_data_is_unchanged():
     data = Data(x=torch.arange(6.0, requires_grad=True).reshape(3, 2), edge_index=PATH)
     graph = Graph.from_pyg(data)
     assert np.array_equal(graph.adjacency.toarray(), [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
@@ -48,7 +48,7 @@ def test_edges_are_found_in_every_form(data):
     assert Graph.from_pyg(data).fingerprint == Graph.from_edges([0, 1], [1, 2]).fingerprint
 
 
-def test_nodes_without_edges_are_graphs_too():
+def test_nodes_without_edges_are_a_graph():
     assert Graph.from_pyg(Data(num_nodes=3)).degrees.tolist() == [0, 0, 0]
     assert Graph.from_pyg(Data(edge_index=PATH, num_nodes=5)).nodes == 5
     with pytest.warns(UserWarning, match="num_nodes"), pytest.raises(InputError, match="no nodes"):
@@ -76,13 +76,13 @@ def test_weights_are_respected(weights):
     assert np.array_equal(graph.adjacency.toarray(), [[0, 2, 0], [2, 0, 3], [0, 3, 0]])
 
 
-def test_kinds_of_edges_are_not_weights_and_leaving_them_out_is_said():
+def test_edge_types_are_not_weights_and_are_noted():
     graph = Graph.from_pyg(Data(edge_index=PATH, edge_attr=torch.tensor([3, 3, 1, 1]), num_nodes=3))
     assert np.array_equal(graph.adjacency.data, np.ones(4))
-    assert any("edge attributes left out" in note for note in graph.notes)
+    assert any("ignored edge attributes" in note for note in graph.notes)
 
 
-def test_a_batch_a_list_and_a_generator_hold_the_same_graphs():
+def test_batch_list_and_generator_give_the_same_graph():
     graphs = [Data(x=torch.ones(3, 2), edge_index=PATH), Data(x=torch.zeros(2, 2), edge_index=PATH[:, :2])]
     batch, listed, drawn = (Graph.from_pyg(form) for form in (Batch.from_data_list(graphs), graphs, iter(graphs)))
     assert batch.sizes.tolist() == [3, 2]
@@ -91,6 +91,6 @@ def test_a_batch_a_list_and_a_generator_hold_the_same_graphs():
 
 
 @pytest.mark.parametrize("wrong", [HeteroData(), torch.eye(2), "cora", 5], ids=["hetero", "tensor", "text", "number"])
-def test_what_is_not_a_plain_graph_is_refused(wrong):
-    with pytest.raises(InputError, match="not a graph with one kind of node"):
+def test_anything_but_a_homogeneous_graph_is_rejected(wrong):
+    with pytest.raises(InputError, match="not a homogeneous graph"):
         Graph.from_pyg(wrong)

@@ -20,13 +20,13 @@ def _random_graph(seed: int, nodes: int = 12, density: float = 0.25, weighted: b
 
 @pytest.fixture(scope="session")
 def random_graph() -> MakeGraph:
-    """Random graphs, sparse ones in several components; a session's fixture, so hypothesis may use it."""
+    """Makes random graphs; the sparse ones have several components. Session-scoped, as hypothesis requires."""
     return _random_graph
 
 
 @pytest.fixture(scope="session")
 def dense_m() -> Callable[[Graph], tuple[np.ndarray, np.ndarray]]:
-    """The oracle's M = D̂^-1/2 Â D̂^-1/2 and d̂, in plain NumPy."""
+    """Computes M = D̂^-1/2 Â D̂^-1/2 and d̂ in plain NumPy, as an oracle."""
 
     def build(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
         looped = graph.adjacency.toarray() + np.eye(graph.nodes)

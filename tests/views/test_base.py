@@ -10,11 +10,11 @@ from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.views import PPR, VIEWS, Adjacency, Distance, Heat, View, resolve_view
 
-VARIED = [Adjacency(), PPR(), PPR(0.1, top_k=5), Heat(t=2, threshold=0.01), Distance("hops", top_k=3)]
+EXAMPLES = [Adjacency(), PPR(), PPR(0.1, top_k=5), Heat(t=2, threshold=0.01), Distance("hops", top_k=3)]
 
 
-@pytest.mark.parametrize("view", VARIED, ids=str)
-def test_a_view_survives_json(view: View) -> None:
+@pytest.mark.parametrize("view", EXAMPLES, ids=str)
+def test_a_view_survives_a_round_trip_through_json(view: View) -> None:
     assert resolve_view(json.loads(json.dumps(view.to_dict()))) == view
 
 
@@ -24,7 +24,7 @@ def test_views_compare_and_hash_by_their_parameters() -> None:
     assert type(PPR(top_k=np.int64(3)).to_dict()["top_k"]) is int
 
 
-def test_names_resolve_to_their_kinds() -> None:
+def test_names_resolve_to_their_classes() -> None:
     assert [type(resolve_view(name)) for name in VIEWS] == [Adjacency, PPR, Heat, Distance]
     assert all(kind().name == name for name, kind in VIEWS.items())
     view = Heat(t=3)
@@ -36,15 +36,15 @@ def test_names_resolve_to_their_kinds() -> None:
     [
         ("pprr", "did you mean 'ppr'"),
         ("HEAT", "did you mean 'heat'"),
-        ("zzz", "known are 'adjacency', 'ppr', 'heat', 'distance'"),
+        ("zzz", "choose one of 'adjacency', 'ppr', 'heat', 'distance'"),
         ({"name": "ppr", "alhpa": 0.1}, "parameter of view 'ppr': 'alhpa'; did you mean 'alpha'?"),
-        ({"name": "adjacency", "alpha": 0.1}, "there are none"),
+        ({"name": "adjacency", "alpha": 0.1}, "there are none to choose from"),
         ({"alpha": 0.1}, "has no 'name'"),
         ({"name": ["ppr"]}, "unknown view ['ppr']"),
         (3, "not 3 (int)"),
     ],
 )
-def test_an_unknown_view_is_refused_with_the_nearest(choice: object, words: str) -> None:
+def test_an_unknown_view_is_rejected_with_a_suggestion(choice: object, words: str) -> None:
     with pytest.raises(SettingsError) as caught:
         resolve_view(choice)  # type: ignore[arg-type]
     assert words in str(caught.value)
@@ -59,7 +59,7 @@ def test_an_unknown_view_is_refused_with_the_nearest(choice: object, words: str)
         (PPR, {"alpha": "0.2"}, "alpha is '0.2'"),
         (PPR, {"alpha": True}, "alpha is True"),
         (PPR, {"method": "fast"}, "must be one of auto, exact, push, series"),
-        (PPR, {"top_k": 0}, "top_k is 0, but it must be a whole number from 1"),
+        (PPR, {"top_k": 0}, "top_k is 0, but it must be a positive integer"),
         (PPR, {"top_k": 1.5}, "top_k is 1.5"),
         (PPR, {"threshold": 0.0}, "threshold is 0.0, but it must be a positive number"),
         (PPR, {"threshold": -1}, "threshold is -1"),
@@ -73,27 +73,29 @@ def test_an_unknown_view_is_refused_with_the_nearest(choice: object, words: str)
         (Distance, {"top_k": -2}, "top_k is -2"),
     ],
 )
-def test_a_bad_parameter_says_what_is_allowed(kind: type[View], settings: dict[str, object], words: str) -> None:
+def test_an_invalid_parameter_is_rejected_with_what_is_allowed(
+    kind: type[View], settings: dict[str, object], words: str
+) -> None:
     with pytest.raises(SettingsError) as caught:
         kind(**settings)
     assert words in str(caught.value)
     assert str(caught.value).startswith(kind.name)
 
 
-def test_an_exact_threshold_may_be_below_epsilon() -> None:
+def test_the_exact_method_allows_a_threshold_below_epsilon() -> None:
     assert PPR(method="exact", threshold=1e-9).threshold == 1e-9
 
 
 @pytest.mark.parametrize("view", [PPR(), Heat(), Distance(), PPR(method="exact", top_k=4)], ids=str)
-def test_a_dense_view_of_a_huge_graph_is_refused_before_it_is_allocated(view: View) -> None:
+def test_a_dense_view_of_a_huge_graph_is_rejected_before_allocation(view: View) -> None:
     with pytest.raises(InputError, match=r"200,000 nodes.*149\.0 GiB.*top_k=32"):
         view(Graph.from_edges([0], [1], nodes=200_000))
 
 
 @pytest.mark.parametrize("view", [PPR(), Heat(), Distance()], ids=str)
-def test_dense_views_of_too_many_graphs_are_refused(view: View) -> None:
+def test_dense_views_of_too_many_graphs_are_rejected(view: View) -> None:
     graph = Graph.from_edges([0], [1], nodes=100_000, offsets=np.arange(0, 100_001, 10_000))
-    with pytest.raises(InputError, match=r"10 graphs have 1,000,000,000 entries together, 11\.2 GiB.*top_k"):
+    with pytest.raises(InputError, match=r"10 graphs have 1,000,000,000 entries in total, 11\.2 GiB.*top_k"):
         view(graph)
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,13 +13,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.views import PPR, Adjacency, Heat, View, ViewCache, cache
 
 
 @pytest.fixture
-def counted(monkeypatch):
-    """How often views were really computed."""
+def computed(monkeypatch):
+    """The views that were computed rather than read from the cache."""
     calls = []
     for kind in (PPR, Heat, Adjacency):
         compute = kind.__call__
@@ -40,22 +43,22 @@ def same(a, b) -> bool:
 
 
 @pytest.mark.parametrize("view", [PPR(), PPR(top_k=3), Adjacency()], ids=str)
-def test_the_second_time_it_is_not_computed(view, store, counted, random_graph) -> None:
+def test_a_view_is_computed_once(view, store, computed, random_graph) -> None:
     graph = random_graph(0)
     first, second = store.get(view, graph), store.get(view, graph)
-    assert len(counted) == 1
+    assert len(computed) == 1
     assert same(first, second)
     assert same(first, view(graph))
 
 
-def test_equal_graphs_share_and_features_do_not_matter(store, counted) -> None:
+def test_equal_graphs_share_a_view_whatever_their_features(store, computed) -> None:
     store.get(PPR(), Graph.from_edges([0, 1], [1, 2]))
     store.get(PPR(), Graph.from_edges([1, 0], [2, 1], features=np.ones((3, 2))))
-    assert len(counted) == 1
+    assert len(computed) == 1
 
 
-def test_another_graph_gets_its_own_view(store, counted, random_graph) -> None:
-    # Same nodes and edges but other ends; other weights; the same matrix split into two graphs.
+def test_different_graphs_have_different_views(store, computed, random_graph) -> None:
+    # The same counts of nodes and edges, but other edges; other weights; two graphs instead of one; one more node.
     base = Graph.from_edges([0, 2], [1, 3])
     others = [
         Graph.from_edges([0, 1], [2, 3]),
@@ -66,10 +69,10 @@ def test_another_graph_gets_its_own_view(store, counted, random_graph) -> None:
     store.get(PPR(), base)
     for graph in others:
         assert same(store.get(PPR(), graph), PPR()(graph))
-    assert len(counted) == 1 + 2 * len(others)
+    assert len(computed) == 1 + 2 * len(others)
 
 
-def test_another_view_gets_its_own_matrix(store, random_graph) -> None:
+def test_different_parameters_have_different_matrices(store, random_graph) -> None:
     graph = random_graph(1)
     views = [PPR(), PPR(alpha=0.3), PPR(top_k=2), PPR(threshold=0.2), PPR(top_k=2, epsilon=1e-4), Heat(), Heat(t=1)]
     for _ in range(2):
@@ -77,7 +80,7 @@ def test_another_view_gets_its_own_matrix(store, random_graph) -> None:
             assert same(store.get(view, graph), view(graph))
 
 
-def test_what_is_shared_cannot_be_changed(store, random_graph) -> None:
+def test_cached_arrays_are_read_only(store, random_graph) -> None:
     with pytest.raises(ValueError, match="read-only"):
         store.get(PPR(), random_graph(0))[0, 0] = 7
     with pytest.raises(ValueError, match="read-only"):
@@ -121,7 +124,7 @@ def damage_structure(path):
 
 
 class Trap:
-    """Unpickling it leaves a file behind."""
+    """Creates a file when it is unpickled."""
 
     def __init__(self, trace: Path) -> None:
         self.trace = trace
@@ -134,16 +137,16 @@ DAMAGES = [damage_cut, damage_flip, damage_empty, damage_foreign, damage_missing
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_computed_again_and_replaced(damage, tmp_path, counted, random_graph, caplog) -> None:
+def test_a_damaged_file_is_recomputed_and_replaced(damage, tmp_path, computed, random_graph, caplog) -> None:
     graph, store = random_graph(2), ViewCache(tmp_path)
     expected = np.array(store.get(PPR(), graph))
     damage(store.path(PPR(), graph))
     with caplog.at_level(logging.WARNING):
         np.testing.assert_array_equal(store.get(PPR(), graph), expected)
-    assert "computing it again" in caplog.text
-    assert len(counted) == 2
+    assert "recomputing it" in caplog.text
+    assert len(computed) == 2
     np.testing.assert_array_equal(store.get(PPR(), graph), expected)
-    assert len(counted) == 2
+    assert len(computed) == 2
 
 
 def test_nothing_is_ever_unpickled(tmp_path, random_graph) -> None:
@@ -157,14 +160,14 @@ def test_nothing_is_ever_unpickled(tmp_path, random_graph) -> None:
     assert not trace.exists()
 
 
-def test_a_file_moved_to_another_graphs_name_is_not_believed(tmp_path, random_graph) -> None:
+def test_a_file_renamed_to_another_graphs_name_is_ignored(tmp_path, random_graph) -> None:
     store, one, other = ViewCache(tmp_path), random_graph(3), random_graph(4)
     store.get(PPR(), one)
     store.path(PPR(), one).rename(store.path(PPR(), other))
     np.testing.assert_array_equal(store.get(PPR(), other), PPR()(other))
 
 
-def test_files_hold_plain_arrays_and_nothing_is_left_over(tmp_path, random_graph) -> None:
+def test_files_hold_plain_arrays_and_no_other_files_remain(tmp_path, random_graph) -> None:
     store, graph = ViewCache(tmp_path), random_graph(5)
     for view in (PPR(), PPR(top_k=2)):
         store.get(view, graph)
@@ -178,45 +181,45 @@ def test_a_failed_write_leaves_no_file(tmp_path, random_graph, monkeypatch) -> N
         raise OSError("disk full")
 
     monkeypatch.setattr(cache.np, "savez", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InputError, match="cannot be written: disk full"):
         ViewCache(tmp_path).get(PPR(), random_graph(6))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_of_another_format_are_not_found(tmp_path, counted, random_graph, monkeypatch) -> None:
+def test_files_of_another_format_version_are_ignored(tmp_path, computed, random_graph, monkeypatch) -> None:
     store, graph = ViewCache(tmp_path), random_graph(7)
     store.get(PPR(), graph)
     monkeypatch.setattr(cache, "FORMAT", cache.FORMAT + 1)
     store.get(PPR(), graph)
-    assert len(counted) == 2
+    assert len(computed) == 2
 
 
-def test_memory_is_bounded_and_the_least_used_goes_first(counted, random_graph) -> None:
+def test_memory_is_bounded_and_evicts_the_least_recently_used(computed, random_graph) -> None:
     graphs = [random_graph(i, nodes=10) for i in range(3)]
     store = ViewCache(memory=2 * 10 * 10 * 8)
     store.get(PPR(), graphs[0])
     store.get(PPR(), graphs[1])
     store.get(PPR(), graphs[0])
-    store.get(PPR(), graphs[2])  # pushes graph 1 out
-    assert len(counted) == 3
+    store.get(PPR(), graphs[2])  # evicts graph 1
+    assert len(computed) == 3
     store.get(PPR(), graphs[0])
-    assert len(counted) == 3
+    assert len(computed) == 3
     store.get(PPR(), graphs[1])
-    assert len(counted) == 4
+    assert len(computed) == 4
 
 
-def test_a_folder_with_memory_reads_its_files_once(tmp_path, counted, random_graph) -> None:
+def test_a_folder_with_memory_reads_each_file_once(tmp_path, computed, random_graph) -> None:
     graph, store = random_graph(2), ViewCache(tmp_path, memory=2**20)
     first = store.get(PPR(), graph)
     store.path(PPR(), graph).unlink()
     assert store.get(PPR(), graph) is first
-    assert len(counted) == 1
+    assert len(computed) == 1
     assert not first.flags.writeable
     assert ViewCache(tmp_path).get(PPR(), graph) is not first
 
 
-def test_who_wants_a_view_that_is_being_computed_waits_for_it(tmp_path, random_graph) -> None:
-    graph, begun, go_on, calls = random_graph(2), threading.Event(), threading.Event(), []
+def test_a_second_reader_waits_for_a_view_that_is_being_computed(tmp_path, random_graph) -> None:
+    graph, started, proceed, calls = random_graph(2), threading.Event(), threading.Event(), []
 
     @dataclass(frozen=True)
     class Slow(View):
@@ -224,17 +227,42 @@ def test_who_wants_a_view_that_is_being_computed_waits_for_it(tmp_path, random_g
 
         def __call__(self, graph):
             calls.append(graph)
-            begun.set()
-            assert go_on.wait(30)
+            started.set()
+            assert proceed.wait(30)
             return np.eye(graph.nodes)
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ViewCache(tmp_path).get, Slow(), graph)
-        assert begun.wait(30)
+        assert started.wait(30)
         second = pool.submit(ViewCache(tmp_path).get, Slow(), graph)
         with pytest.raises(TimeoutError):
-            second.result(timeout=0.2)  # it is not there yet
-        go_on.set()
+            second.result(timeout=0.2)  # it is not computed yet
+        proceed.set()
         assert same(first.result(30), second.result(30))
     assert len(calls) == 1
     assert [file.suffix for file in tmp_path.iterdir()] == [".npz"]
+
+
+def test_a_killed_process_does_not_block_the_others(tmp_path, random_graph) -> None:
+    store, graph = ViewCache(tmp_path), random_graph(2)
+    path = store.path(PPR(), graph)
+    hold = (
+        "import filelock, sys\n"
+        "with filelock.FileLock(sys.argv[1]):\n"
+        "    print('held', flush=True)\n"
+        "    sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", hold, str(path.with_name(f".{path.stem}.lock"))]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        try:
+            assert holder.stdout.readline() == "held\n"
+            waiting = pool.submit(store.get, PPR(), graph)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.2)
+        finally:
+            holder.kill()
+        assert same(waiting.result(30), PPR()(graph))
+    assert list(tmp_path.iterdir()) == [path]

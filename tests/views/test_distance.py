@@ -17,8 +17,9 @@ def softmax(rows: list[list[float]]) -> np.ndarray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def test_two_components_by_hand() -> None:
-    # A path 0–1–2 beside an edge 3–4: own inverse 1, neighbours 1, two steps 1/2, no path 0.
+def test_two_components_in_closed_form() -> None:
+    # A path 0–1–2 and an edge 3–4: the inverse is 1 for the node itself and neighbours, 1/2 for two steps, 0 without
+    # a path.
     expected = softmax([[1, 1, 0.5, 0, 0], [1, 1, 1, 0, 0], [0.5, 1, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 1, 1]])
     matrix = Distance()(Graph.from_edges([0, 1, 3], [1, 2, 4]))
     assert isinstance(matrix, np.ndarray)
@@ -29,19 +30,19 @@ def test_two_components_by_hand() -> None:
 @pytest.mark.parametrize(
     ("lengths", "inverses"),
     [
-        # Weights 4 and 2: as strengths the lengths are 1/4 and 1/2, together 3/4.
+        # Weights 4 and 2 as strengths: the lengths are 1/4 and 1/2, and 3/4 for the path.
         ("inverse", [[1, 4, 4 / 3], [4, 1, 2], [4 / 3, 2, 1]]),
         ("hops", [[1, 1, 1 / 2], [1, 1, 1], [1 / 2, 1, 1]]),
         ("weights", [[1, 1 / 4, 1 / 6], [1 / 4, 1, 1 / 2], [1 / 6, 1 / 2, 1]]),
     ],
 )
-def test_weights_become_lengths(lengths, inverses) -> None:
+def test_weights_are_converted_to_lengths(lengths, inverses) -> None:
     graph = Graph.from_edges([0, 1], [1, 2], [4.0, 2.0])
     np.testing.assert_allclose(Distance(lengths)(graph), softmax(inverses), rtol=1e-14)
     np.testing.assert_array_equal(graph.adjacency.data, [4, 4, 2, 2])
 
 
-def test_a_strong_tie_does_not_overflow() -> None:
+def test_a_large_weight_does_not_overflow() -> None:
     matrix = Distance()(Graph.from_edges([0, 1], [1, 2], [1e6, 1.0]))
     np.testing.assert_allclose(matrix[0], [0, 1, 0], atol=1e-12)
 
@@ -63,7 +64,7 @@ def test_lengths_agree_with_networkx(seed, nodes, weighted, random_graph) -> Non
     np.testing.assert_allclose(Distance()(graph), softmax(inverses.tolist()), rtol=1e-9)
 
 
-def test_many_graphs_have_a_softmax_each(random_graph) -> None:
+def test_each_graph_has_its_own_softmax(random_graph) -> None:
     many = [random_graph(i, nodes=n, weighted=True) for i, n in enumerate([7, 1, 12])]
     joined = Distance()(Graph.join(many))
     assert isinstance(joined, sp.csr_array)
@@ -74,27 +75,27 @@ def test_many_graphs_have_a_softmax_each(random_graph) -> None:
     np.testing.assert_allclose(top, scipy.linalg.block_diag(*[Distance(top_k=2)(one).toarray() for one in many]))
 
 
-def test_pieces_of_rows_make_the_same_view(random_graph, monkeypatch) -> None:
+def test_chunks_of_rows_give_the_same_view(random_graph, monkeypatch) -> None:
     graph = random_graph(3, nodes=50, density=0.05)
     views = [Distance(), Distance(top_k=5), Distance(threshold=0.025)]
-    whole = [view(graph) for view in views]
-    asked = []
+    unchunked = [view(graph) for view in views]
+    chunks = []
 
     def spy(*arguments, **named):
-        asked.append(len(named["indices"]))
+        chunks.append(len(named["indices"]))
         return dijkstra(*arguments, **named)
 
     dijkstra = distance.dijkstra
     monkeypatch.setattr(distance, "dijkstra", spy)
     monkeypatch.setattr(distance, "_CHUNK", 50 * 7)
-    for view, expected in zip(views, whole, strict=True):
+    for view, expected in zip(views, unchunked, strict=True):
         matrix = view(graph)
         np.testing.assert_array_equal(sp.csr_array(matrix).toarray(), sp.csr_array(expected).toarray())
-    assert max(asked) == 7
-    assert sum(asked) == 3 * 50
+    assert max(chunks) == 7
+    assert sum(chunks) == 3 * 50
 
 
-def test_sparsified_rows_are_the_full_ones_cut(random_graph) -> None:
+def test_sparsified_rows_keep_the_values_of_the_full_ones(random_graph) -> None:
     graph = random_graph(4, nodes=40, density=0.08, weighted=True)
     full = Distance()(graph)
     top = Distance(top_k=6)(graph)
@@ -104,8 +105,8 @@ def test_sparsified_rows_are_the_full_ones_cut(random_graph) -> None:
     assert not Distance().symmetric
 
 
-def test_renumbering_the_nodes_renumbers_the_view(random_graph) -> None:
+def test_permuting_the_nodes_permutes_the_view(random_graph) -> None:
     graph = random_graph(5, nodes=30, weighted=True)
     order = np.random.default_rng(0).permutation(30)
-    moved = Graph.from_scipy(graph.adjacency[order][:, order])
-    np.testing.assert_allclose(Distance()(moved), Distance()(graph)[np.ix_(order, order)], rtol=1e-10)
+    permuted = Graph.from_scipy(graph.adjacency[order][:, order])
+    np.testing.assert_allclose(Distance()(permuted), Distance()(graph)[np.ix_(order, order)], rtol=1e-10)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mvgrl.views import sparsify
-from mvgrl.views import sparsify as exported
 from mvgrl.views.sparsify import collect
 
 
@@ -21,7 +22,7 @@ def naive(matrix, top_k, threshold):
     return out
 
 
-# Few distinct values, so that ties are everywhere.
+# Few distinct values, so there are many ties.
 tied = hnp.arrays(
     np.float64,
     st.tuples(st.integers(1, 8), st.integers(1, 30)),
@@ -31,45 +32,41 @@ tied = hnp.arrays(
 
 @given(matrix=tied, top_k=st.none() | st.integers(1, 40), threshold=st.none() | st.sampled_from([0.25, 0.3, 0.5, 2.0]))
 @settings(max_examples=200, deadline=None)
-def test_against_a_naive_selection(matrix, top_k, threshold) -> None:
+def test_the_selection_equals_a_naive_one(matrix, top_k, threshold) -> None:
     result = sparsify(matrix, top_k, threshold)
     np.testing.assert_array_equal(result.toarray(), naive(matrix, top_k, threshold))
     assert result.nnz == np.count_nonzero(result.toarray())
     assert result.has_canonical_format
 
 
-def test_values_are_not_scaled_up() -> None:
+def test_rows_are_not_rescaled() -> None:
     rows = np.full((2, 4), 0.25)
     np.testing.assert_array_equal(sparsify(rows, top_k=1).toarray().sum(axis=1), 0.25)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_precision_is_kept(dtype) -> None:
+def test_the_dtype_is_preserved(dtype) -> None:
     assert sparsify(np.ones((2, 2), dtype=dtype)).dtype == dtype
 
 
-def test_pieces_make_the_same_matrix(monkeypatch) -> None:
-    import sys
-
-    import mvgrl.views.sparsify  # noqa: F401
-
+def test_chunks_of_rows_give_the_same_matrix(monkeypatch) -> None:
     module = sys.modules["mvgrl.views.sparsify"]
     matrix = np.random.default_rng(0).random((50, 20))
-    whole = exported(matrix, top_k=7)
-    pieces = []
+    unchunked = sparsify(matrix, top_k=7)
+    chunks = []
     monkeypatch.setattr(module, "_BUFFER", 30)
     monkeypatch.setattr(
-        module, "collect", lambda shape, room, dtype, fill: collect(shape, room, dtype, spy(fill, pieces))
+        module, "collect", lambda shape, capacity, dtype, fill: collect(shape, capacity, dtype, spy(fill, chunks))
     )
-    again = exported(matrix, top_k=7)
-    assert len(pieces) == 13
-    assert max(pieces) == 4
-    np.testing.assert_array_equal(again.toarray(), whole.toarray())
+    chunked = sparsify(matrix, top_k=7)
+    assert len(chunks) == 13
+    assert max(chunks) == 4
+    np.testing.assert_array_equal(chunked.toarray(), unchunked.toarray())
 
 
-def spy(fill, pieces):
+def spy(fill, chunks):
     def filled(first, last, *rest):
-        pieces.append(last - first)
+        chunks.append(last - first)
         fill(first, last, *rest)
 
     return filled

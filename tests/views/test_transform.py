@@ -24,7 +24,7 @@ def path(weights: bool = False) -> Data:
 
 @pytest.mark.parametrize("view", ["ppr", "heat", "adjacency", PPR(top_k=2), {"name": "distance", "lengths": "hops"}])
 @pytest.mark.parametrize("call", [ViewTransform.__call__, ViewTransform.forward])
-def test_the_input_is_left_as_it_is(view, call) -> None:
+def test_the_input_is_not_modified(view, call) -> None:
     data = path(weights=True)
     before, edges, attributes = copy.deepcopy(data), data.edge_index, data.edge_attr
     new = call(ViewTransform(view), data)
@@ -35,7 +35,7 @@ def test_the_input_is_left_as_it_is(view, call) -> None:
     assert all(torch.equal(data[key], before[key]) for key in ("x", "edge_index", "edge_attr", "y"))
 
 
-def test_edges_carry_the_view_from_the_heard_to_the_listener() -> None:
+def test_entry_i_j_becomes_the_weight_of_the_edge_from_j_to_i() -> None:
     data = path(weights=True)
     new = ViewTransform(Heat(t=2))(data)
     expected = Heat(t=2)(Graph.from_pyg(data))
@@ -47,7 +47,7 @@ def test_edges_carry_the_view_from_the_heard_to_the_listener() -> None:
     assert new.num_nodes == 4
 
 
-def test_a_gcn_on_the_result_multiplies_with_the_view() -> None:
+def test_a_gcn_layer_on_the_result_multiplies_by_the_view() -> None:
     data = path()
     new = ViewTransform(Heat())(data)
     layer = GCNConv(4, 3, normalize=False, bias=False)
@@ -66,7 +66,7 @@ def test_a_batch_stays_a_batch() -> None:
         torch.testing.assert_close(part.edge_weight, one.edge_weight)
 
 
-def test_a_bad_view_is_refused_at_once() -> None:
+def test_an_unknown_view_is_rejected_by_the_constructor() -> None:
     with pytest.raises(SettingsError, match="did you mean 'ppr'"):
         ViewTransform("prr")
     assert "alpha=0.2" in repr(ViewTransform("ppr"))

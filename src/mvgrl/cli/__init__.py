@@ -1,4 +1,4 @@
-"""The shell: ``mvgrl VERB``, a file a verb. What takes long to import is imported inside the verb that needs it."""
+"""The command line: ``mvgrl VERB``, one file per verb. Slow imports happen inside the verb that needs them."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def make_app() -> App:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a verb; the exit code says who is to blame: 0 nobody, 1 the machine, 2 what was asked for, 130 a signal."""
+    """Run a verb; the exit code is 0 for success, 1 for a failure, 2 for bad input or usage, 130 for an interrupt."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         make_app()(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         unused = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
-        problem = f"there is no use for {' '.join(unused)}." if unused else error
+        problem = f"unexpected arguments: {' '.join(unused)}." if unused else error
         return _refuse(f"{problem} See mvgrl {words[0] + ' ' if words and words[0] in VERBS else ''}--help.")
     except (InputError, SettingsError, CheckpointError) as error:
         return _refuse(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except MVGRLError as error:
@@ -62,11 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _refuse(_TOO_LARGE, FAILED)
         if any(word.startswith("-v") or word == "--verbose" for word in words):
             raise
-        return _refuse(f"a fault of mvgrl itself: {type(error).__name__}: {error} (-v shows where)", FAILED)
+        return _refuse(f"internal error: {type(error).__name__}: {error} (-v shows the traceback)", FAILED)
     return DONE
 
 
-_TOO_LARGE = "there is not enough memory; use --hidden 128, or --sampler walk, or --views adjacency,ppr:top_k=32"
+_TOO_LARGE = "not enough memory; use --hidden 128, or --sampler walk, or --views adjacency,ppr:top_k=32"
 
 
 def _refuse(message: str, code: int = WRONG) -> int:

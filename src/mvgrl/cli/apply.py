@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, Output, Source
+from mvgrl.cli.options import Common, Device, Output, Source, Written, given
 from mvgrl.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,27 +23,28 @@ def run(
     *,
     output: Output,
     source: Source = Source(),  # noqa: B008 (frozen)
+    written: Written = Written(),  # noqa: B008
     device: Device = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
-    """Embed a graph with a model that was trained before.
+    """Embed a graph with a trained model.
 
     ```
     mvgrl apply model edges.csv -o vectors.parquet
     mvgrl apply model new_edges.csv --nodes new_nodes.csv -o vectors.csv
     ```
 
-    The graph may be the same, a changed one or another; nothing is trained. It needs the features that the model was
-    trained with.
+    The graph may be the training graph, a changed one or a new one; nothing is trained. It needs the features that the
+    model was trained with. The vectors are made as when the model was saved, unless flags say otherwise.
 
     Parameters
     ----------
     model
-        A folder that mvgrl train, or save() in Python, has written.
+        A folder written by mvgrl train, or by save() in Python.
     graph
         As in mvgrl embed: a table of edges, another file, a folder, or the name of a dataset.
     output
-        .parquet (id, embedding), .csv, .tsv or .npy, by its ending.
+        .parquet (id, embedding), .csv, .tsv or .npy, by its extension.
     """
     console = Console(common)
     started = time.perf_counter()
@@ -52,16 +54,17 @@ def run(
     check_output(output)
 
     from mvgrl.cli.inputs import notes_of, open_graph
-    from mvgrl.cli.running import peak_memory, sizes, vectors
+    from mvgrl.cli.running import embeddings, peak_memory, sizes
     from mvgrl.pretrained import load_model
 
-    trained, _ = load_model(model, device=device or "auto")
+    trained, saved, _ = load_model(model, device=device or "auto")
+    made_as = replace(saved, **given(written))
     named = open_graph(graph, source, console)
     _check_features(graph, named, trained)
     for note in notes_of(named):
         console.note(f"note: {note}")
     with console.busy("embedding"):
-        table = vectors(named, trained, trained.represent(named.graph))
+        table = embeddings(named, trained, made_as, new=True)
     write_embeddings(output, table)
     rows, width = table.vectors.shape
     console.note(f"wrote {rows:,} vectors of {width} to {output}")
@@ -78,17 +81,17 @@ def run(
 
 
 def _check_features(graph: str, named: NamedGraph, trained: Trained) -> None:
-    """Refuse a graph without the features that the model knows."""
+    """Reject a graph without the features that the model was trained with."""
     encoder, features = trained.feature_encoder, named.graph.features
     width = 0 if features is None else features.shape[1]
     if encoder.kind_ == "given" and width != encoder.width:
         raise InputError(
             f"{graph} has {width or 'no'} features, but the model was trained with {encoder.width}; "
-            "give the same columns in the same order (a table of edges has them in --nodes)"
+            "give the same columns in the same order (for a table of edges, with --nodes)"
         )
     try:
         encoder.columns_of(named.graph)
     except InputError as error:
         raise InputError(f"{graph}: {error}") from None
     if encoder.labels_ is not None and named.graph.node_labels is None:
-        raise InputError(f"{graph} has no node labels, which the model was trained with; give a graph that has them")
+        raise InputError(f"{graph} has no node labels, but the model was trained with them; give a graph that has them")

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any
 
-from mvgrl.cli.options import LARGEST_SEED, Chosen, listed
+from mvgrl.cli.options import LARGEST_SEED, listed
+from mvgrl.definitions import spec_of
 from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.settings import Output, Settings
 
-if TYPE_CHECKING:
-    from mvgrl.settings import Settings
-
-RUN = ("seed", "device")  # what a file may hold besides settings
+RUN = ("seed", "device")  # what a file may contain besides settings
+_FORMER = ("temperature",)  # a setting until 0.1, now a parameter of the bound
 
 
 def read_config(path: Path | None) -> dict[str, Any]:
-    """The settings of a file, and the run's seed and device where it names them."""
+    """The settings of a file, and the seed and device of the run where it names them."""
     if path is None:
         return {}
-    from mvgrl.settings import Settings
-
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"there is no {path}; mvgrl train --print-config writes such a file") from None
+        raise InputError(f"there is no file {path}; mvgrl train --print-config writes such a file") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; give a TOML file") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8; save it in that encoding") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}; correct it") from None
-    known = (*Settings.__dataclass_fields__, *RUN)
+        raise InputError(f"{path} is not valid TOML: {error}; correct it") from None
+    known = (*Settings.__dataclass_fields__, *Output.__dataclass_fields__, *RUN)
     for key, value in values.items():
         try:
-            _check_kind(key, value)
-            check_name("setting", key, known)
+            _check_type(key, value)
+            if key not in _FORMER:
+                check_name("setting", key, known)
         except SettingsError as error:
             raise SettingsError(f"{path}: {error}") from None
     if isinstance(values.get("views"), str):
@@ -44,30 +44,29 @@ def read_config(path: Path | None) -> dict[str, Any]:
     return values
 
 
-def _check_kind(key: str, value: Any) -> None:
-    # All else is checked where it is used, but there a wrong kind of these would go unnoticed.
-    if isinstance(value, dict):
-        raise SettingsError(f"[{key}] is a heading; settings stand under none")
+def _check_type(key: str, value: Any) -> None:
+    # Everything else is checked where it is used, but there a wrong type of these would go unnoticed.
+    if isinstance(value, dict) and "name" not in value:
+        raise SettingsError(f"[{key}] is a heading; write the settings without headings")
     if key == "views" and not isinstance(value, (str, list)):
         raise SettingsError(f"views is {value!r}; it must be a list of names, such as ['adjacency', 'ppr']")
     if key == "seed" and (type(value) is not int or not 0 <= value <= LARGEST_SEED):
-        raise SettingsError(f"seed is {value!r}; it must be a whole number from 0 to {LARGEST_SEED}")
+        raise SettingsError(f"seed is {value!r}; it must be an integer from 0 to {LARGEST_SEED}")
     if key == "device" and not isinstance(value, str):
         raise SettingsError(f"device is {value!r}; it must be a name, such as 'cpu'")
 
 
-def write_config(settings: Settings, seed: int, device: str) -> str:
-    """Every setting on a line, with what it is; read_config reads it back."""
-    hints = get_type_hints(Chosen, include_extras=True)
-    width = 44
+def write_config(settings: Settings, output: Output, seed: int, device: str) -> str:
+    """One setting per line, with its help text; :func:`read_config` reads it back."""
     lines = []
-    for key, value in settings.to_dict().items():
-        if key == "views":
-            value = [_view_text(view) for view in value]
-        lines.append(f"{f'{key} = {json.dumps(value)}':<{width}}  # {hints[key].__metadata__[0].help}")
-    lines.append(f"{f'seed = {seed}':<{width}}  # Of all randomness.")
-    lines.append(f"{f'device = {json.dumps(device)}':<{width}}  # auto, cpu, cuda, …")
-    return "\n".join(lines) + "\n"
+    for part in (settings, output):
+        values = part.to_dict()
+        for f in fields(part):
+            value = [_view_text(view) for view in values["views"]] if f.name == "views" else values[f.name]
+            lines.append((f"{f.name} = {json.dumps(value)}", spec_of(f).help))
+    lines.append((f"seed = {seed}", "Seed of all randomness."))
+    lines.append((f"device = {json.dumps(device)}", "auto, cpu, cuda, …"))
+    return "".join(f"{line:<44}  # {help}\n" for line, help in lines)
 
 
 def _view_text(view: dict[str, Any]) -> str:

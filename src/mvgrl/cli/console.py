@@ -1,4 +1,4 @@
-"""Where a verb's words go: results to stdout, all else to stderr."""
+"""Output of the verbs: results to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Console:
-    """Notes and progress on stderr, as many as were asked for; the result on stdout, as text or as JSON."""
+    """Notes and progress on stderr, depending on verbosity; the result on stdout, as text or JSON."""
 
     def __init__(self, common: Common) -> None:
         self.json, self.quiet = common.json, common.quiet
@@ -26,20 +26,20 @@ class Console:
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
         warnings.showwarning = self._warn
-        self.bars = not common.quiet and common.verbose < 2  # which would get in the way of a line an epoch
-        logging.getLogger("mvgrl.graphs.graph").setLevel(logging.WARNING)  # else its notes would be told twice
+        self.bars = not common.quiet and common.verbose < 2  # a bar would interfere with one line per epoch
+        logging.getLogger("mvgrl.graphs.graph").setLevel(logging.WARNING)  # its notes are printed by the verbs
 
     def _warn(self, message: Warning | str, *_: object, **__: object) -> None:
-        """What a library warns of, without the place in its code."""
+        """Print a library's warning without its place in the code."""
         self.note(f"warning: {' '.join(str(message).split())}")
 
     def note(self, text: str) -> None:
-        """A line for a person."""
+        """Print a line for a person."""
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
     def result(self, values: Mapping[str, Any], text: str | None = None) -> None:
-        """What the verb is for: one JSON object, or text where there is something to read."""
+        """Print the result: one JSON object, or text."""
         if self.json:
             print(json.dumps(values, ensure_ascii=False), flush=True)
         elif text is not None:
@@ -47,7 +47,7 @@ class Console:
 
     @contextmanager
     def busy(self, text: str) -> Iterator[None]:
-        """A sign of life while something takes its time; nothing where stderr is not a terminal."""
+        """Show a spinner during slow work; nothing if stderr is not a terminal."""
         from rich.console import Console as Rich
 
         rich = Rich(file=sys.stderr)

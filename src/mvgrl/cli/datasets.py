@@ -14,25 +14,24 @@ def run(
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """List the named datasets, where each comes from, and whether it is here.
+    """List the named datasets, where each comes from, and whether it is on this machine.
 
     ```
     mvgrl datasets
     mvgrl datasets --data-root data --json
     ```
 
-    A dataset that is neither in the data folder, nor in an installed package, nor in the cache is downloaded when it is
-    first used.
+    A dataset that is not in the data folder, an installed package or the cache is downloaded when it is first used.
     """
     console = Console(common)
 
-    from mvgrl.datasets.registry import KNOWN, find
+    from mvgrl.datasets import DATASETS, find
 
     rows = []
-    for name, about in KNOWN.items():
+    for name, info in DATASETS.items():
         found = find(name, data_root)
         here = None if found is None else f"{found.kind} ({found.source})"
-        rows.append({"name": name, "task": about.task, "size": about.size, "here": here, "from": about.origin})
+        rows.append({"name": name, "task": info.task, "size": info.size, "here": here, "from": info.citation})
     lines = []
     for row in rows:
         lines.append(f"{row['name']:<14} {row['task']:<6} {row['size']}")

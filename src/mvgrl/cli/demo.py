@@ -17,23 +17,25 @@ def run(
     output: Annotated[
         Path, flag("The folder for model, embeddings.parquet and map.png (mvgrl-demo).", alias="-o")
     ] = Path("mvgrl-demo"),
-    epochs: Annotated[int | None, flag("At most (2000); fewer for a quick look.", converter=whole)] = None,
-    resume: Annotated[bool, flag("Go on with an interrupted run.")] = False,
+    epochs: Annotated[
+        int | None, flag("Maximum number of epochs (2000); fewer for a quick look.", converter=whole)
+    ] = None,
+    resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,
     device: Device = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Embed Cora's papers without labels, score the vectors, draw their map.
+    """Embed the papers of Cora without labels, score the vectors and draw a map.
 
     ```
     mvgrl demo
     mvgrl demo --seed 1 -o elsewhere
     ```
 
-    Cora (2,708 papers, seven topics) comes inside a package: nothing is downloaded. A linear classifier learns the
-    topics from the vectors of 140 papers. Beside its accuracy stand the paper's, and two controls: the same encoder
-    untrained, and the papers' words averaged over each view with nothing learned.
+    Cora (2,708 papers, seven topics) comes with an installed package: nothing is downloaded. A linear classifier learns
+    the topics from the vectors of 140 papers. Its accuracy is printed next to the paper's and to two controls: the same
+    encoder untrained, and the words of the papers propagated over both views without any learning.
     """
     console = Console(common)
 
@@ -47,7 +49,7 @@ def run(
     check_picture(picture)
 
     from mvgrl.cli.inputs import open_dataset
-    from mvgrl.cli.running import check_unfinished, finish, prepare, trained, vectors
+    from mvgrl.cli.running import check_unfinished, embeddings, finish, prepare, trained
     from mvgrl.evaluation import linear_probe, propagated, untrained
 
     check_unfinished(model_folder, resume=resume)
@@ -55,7 +57,7 @@ def run(
     job = prepare("cora-linqs", Source(data_root=data_root), Chosen(epochs=epochs), seed, device, console)
     run = trained(job, model_folder, resume=resume)
     with console.busy("probing"):
-        table = vectors(job.named, run)
+        table = embeddings(job.named, run, job.output)
         codes = {
             "accuracy": table.vectors,
             "untrained": untrained(cora.graph, job.settings, seed=job.seed, device=job.device),
@@ -73,7 +75,7 @@ def run(
         embedding_map(table.vectors, picture, labels=topics, seed=job.seed, title="Cora, embedded without labels")
     write_embeddings(table_file, table)
     about = {**job.about("cora-linqs"), "accuracy (linear probe, LINQS split)": f"{scores['accuracy']:.1f} %"}
-    save_model(run, model_folder, about=about)
+    save_model(run, model_folder, output=job.output, about=about)
     outcome = finish(job, model_folder, run)
     console.result(
         {

@@ -15,12 +15,12 @@ def run(
     output: Output,
     source: Source = Source(),  # noqa: B008 (frozen)
     chosen: Chosen = Chosen(),  # noqa: B008
-    resume: Annotated[bool, flag("Go on with an interrupted run.")] = False,
+    resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
     seed: Seed = None,
     device: Device = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
-    """Train on a graph and write a vector for each node, or for each of many graphs.
+    """Train on a graph and write a vector per node, or per graph for many graphs.
 
     ```
     mvgrl embed edges.csv -o vectors.parquet
@@ -28,8 +28,8 @@ def run(
     mvgrl embed mutag -o vectors.npy --epochs 40
     ```
 
-    What is not asked for is picked to suit the graph, and one line says what and why. Interrupted, by Ctrl-C or a
-    kill, the run goes on with --resume.
+    Settings that are not given are chosen for the graph, and one line says what was chosen and why. An interrupted run
+    (Ctrl-C, kill) continues with --resume.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def run(
         A table of edges (.csv, .tsv, .parquet: source, target, optional weight and graph), .graphml, .gml, .npz, a
         folder in TU or Planetoid format, or the name of a dataset.
     output
-        .parquet (id, embedding), .csv, .tsv or .npy, by its ending.
+        .parquet (id, embedding), .csv, .tsv or .npy, by its extension.
     """
     console = Console(common)
 
@@ -45,14 +45,14 @@ def run(
 
     check_output(output)
 
-    from mvgrl.cli.running import check_unfinished, finish, in_words, prepare, trained, vectors
+    from mvgrl.cli.running import check_unfinished, embeddings, finish, in_words, prepare, trained
 
     check_unfinished(output, resume=resume)
     job = prepare(graph, source, chosen, seed, device, console)
     model = trained(job, output, resume=resume)
-    table = vectors(job.named, model)
+    table = embeddings(job.named, model, job.output)
     write_embeddings(output, table)
-    outcome = finish(job, output, model)
     rows, width = table.vectors.shape
+    outcome = finish(job, output, model, width)
     console.note(f"{in_words(outcome)}; wrote {rows:,} vectors of {width} to {output}")
     console.result(outcome)

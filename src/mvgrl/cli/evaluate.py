@@ -14,10 +14,11 @@ from mvgrl.errors import SettingsError, check_name
 if TYPE_CHECKING:
     import numpy as np
 
-    from mvgrl.datasets.registry import Dataset
-    from mvgrl.tables.embeddings import Embeddings, Split
+    from mvgrl.datasets import Dataset
+    from mvgrl.tables.embeddings import Embeddings
+    from mvgrl.tables.labels import Split
 
-PROTOCOLS = {"linear": 20, "logistic": 20, "clustering": 10, "svm": 5}  # and how often each is done where nobody says
+PROTOCOLS = {"linear": 20, "logistic": 20, "clustering": 10, "svm": 5}  # the default number of splits or runs of each
 
 
 def run(
@@ -26,22 +27,22 @@ def run(
     *,
     labels: Annotated[str, Parameter(help="A table (id, label), or the name of a dataset.")],
     protocol: Annotated[str, Parameter(help="linear, logistic, clustering or svm.")] = "linear",
-    id_column: Annotated[str | None, flag("The labels' column with the ids (id).")] = None,
-    label_column: Annotated[str | None, flag("Their column with the labels (label).")] = None,
+    id_column: Annotated[str | None, flag("The id column of the table of labels (id).")] = None,
+    label_column: Annotated[str | None, flag("The label column of the table of labels (label).")] = None,
     split: Annotated[Path | None, flag("linear, logistic: a table of id and split (train, val or test).")] = None,
-    train_fraction: Annotated[float | None, flag("linear, logistic: of random splits (0.1).")] = None,
-    val_fraction: Annotated[float | None, flag("linear, logistic: of random splits (0.1).")] = None,
+    train_fraction: Annotated[float | None, flag("linear, logistic: train share of random splits (0.1).")] = None,
+    val_fraction: Annotated[float | None, flag("linear, logistic: validation share of random splits (0.1).")] = None,
     splits: Annotated[
         int | None,
-        flag("Random splits (20), runs of K-Means (10) or of cross-validation (5).", converter=whole),
+        flag("Number of random splits (20), or of runs of K-Means (10) or cross-validation (5).", converter=whole),
     ] = None,
-    folds: Annotated[int | None, flag("svm: of cross-validation (10).", converter=whole)] = None,
-    data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
+    folds: Annotated[int | None, flag("svm: folds of cross-validation (10).", converter=whole)] = None,
+    data_root: Annotated[Path | None, flag("The folder with the named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,
     device: Device = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Score any table of embeddings, ours or not.
+    """Score a table of embeddings, from mvgrl or any other tool.
 
     ```
     mvgrl evaluate vectors.parquet --labels nodes.csv --label-column topic
@@ -50,11 +51,11 @@ def run(
     mvgrl evaluate vectors.parquet --labels mutag --protocol svm
     ```
 
-    linear: logistic regression on the train rows (Adam, 300 steps), scored on the test rows; over the split of a file,
-    or of the named dataset, or random ones. logistic: the same at its optimum, as strong as is best for the val rows.
-    clustering: K-Means with as many clusters as there are classes, against the
-    classes. svm: a linear SVM in nested cross-validation. Accuracy and macro-F1 are in percent, NMI and ARI are shares
-    of 1, each with its mean and standard deviation.
+    linear: logistic regression trained on the train rows (Adam, 300 steps) and scored on the test rows; uses the split
+    of --split, else of the named dataset, else random splits. logistic: the same, but converged, with the
+    regularisation chosen on the val rows. clustering: K-Means with one cluster per class, compared with the classes.
+    svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent, NMI and ARI are at most 1;
+    each is reported as mean and standard deviation.
 
     Parameters
     ----------
@@ -68,11 +69,11 @@ def run(
     _refuse_unused(protocol, ("svm",), {"folds": folds})
     for name, value, least in (("splits", splits, 1), ("folds", folds, 2)):
         if value is not None and value < least:
-            raise SettingsError(f"--{name} is {value}; ask for at least {least}")
+            raise SettingsError(f"--{name} is {value}; it must be at least {least}")
     if split is not None:
         _refuse_unused("a --split file", (), {**only_linear, "split": None, "splits": splits})
 
-    from mvgrl.cli.tables import labels_of
+    from mvgrl.cli.labels import labels_of
     from mvgrl.evaluation import summary
     from mvgrl.runtime import resolve_device
     from mvgrl.tables.embeddings import read_embeddings
@@ -98,7 +99,7 @@ def run(
 def _refuse_unused(chosen: str, wanted: tuple[str, ...], flags: dict[str, Any]) -> None:
     for flag_, value in flags.items():
         if value is not None and chosen not in wanted:
-            raise SettingsError(f"--{flag_} has no use with {chosen}; leave it out")
+            raise SettingsError(f"--{flag_} has no effect with {chosen}; omit it")
 
 
 def _parts(
@@ -112,15 +113,15 @@ def _parts(
     splits: int | None,
     seed: int,
 ) -> tuple[list[dict[str, np.ndarray]], str]:
-    """The splits: a file's, the dataset's own where nothing else is asked for, or random ones."""
+    """Return the splits and a description: those of a file, of the dataset unless options say otherwise, or random."""
     from mvgrl.evaluation import random_splits
     from mvgrl.tables.columns import Place
-    from mvgrl.tables.embeddings import Split, read_split
+    from mvgrl.tables.labels import Split, read_split
 
     if split is not None:
         return [_given_split(table, names, read_split(split), labels)], f"the split of {split}"
-    asked = any(value is not None for value in (train_fraction, val_fraction, splits))
-    if dataset is not None and dataset.splits is not None and not asked:
+    random_requested = any(value is not None for value in (train_fraction, val_fraction, splits))
+    if dataset is not None and dataset.splits is not None and not random_requested:
         import numpy as np
 
         ids = np.concatenate(list(dataset.splits.values()))
@@ -134,24 +135,25 @@ def _parts(
 
 
 def _given_split(table: Embeddings, names: np.ndarray, split: Split, labels: str) -> dict[str, np.ndarray]:
-    """A split as rows of the embeddings; who is in it must have a label, and one that train has too."""
+    """Convert a split to rows of the embeddings; every row needs a label, of a class that train has too."""
     import numpy as np
 
     from mvgrl.evaluation.checks import is_known
-    from mvgrl.tables.embeddings import align, splits_for
+    from mvgrl.tables.ids import align
+    from mvgrl.tables.labels import splits_for
 
     parts = splits_for(table, split)
-    learned = names[parts["train"]]
+    train_classes = names[parts["train"]]
     for part, rows in parts.items():
-        odd = rows[~(is_known(names[rows]) & np.isin(names[rows], learned))]
+        odd = rows[~(is_known(names[rows]) & np.isin(names[rows], train_classes))]
         if not len(odd):
             continue
-        one, row = odd[0], align(table, split)[odd[0]]
+        one, row = odd[0], align(table.rows, split)[odd[0]]
         who = f"the id {table.ids[one].item()!r} is in {part}"
         if is_known(names[[one]])[0]:
-            problem = f"{who} and of class {names[one]}, of which nobody is in train; put some of each class there"
+            problem = f"{who} and has class {names[one]}, which train lacks; put rows of every class into train"
         else:
-            problem = f"{who}, but {labels} has no label for it; add the label there, or take the id out of the split"
+            problem = f"{who}, but {labels} has no label for it; add the label, or remove the id from the split"
         raise split.place.error(row, problem)
     return parts
 
@@ -165,7 +167,7 @@ def _linear(table: Embeddings, names: np.ndarray, parts: Any, seed: int, device:
 def _logistic(table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any) -> dict[str, np.ndarray]:
     from mvgrl.evaluation import logistic_scores
 
-    return logistic_scores(table.vectors, names, parts, device=device)  # nothing about it is random
+    return logistic_scores(table.vectors, names, parts, device=device)  # deterministic: it needs no seed
 
 
 def _clustering(table: Embeddings, names: np.ndarray, runs: int, seed: int, device: Any) -> dict[str, np.ndarray]:
@@ -180,7 +182,7 @@ def _svm(table: Embeddings, names: np.ndarray, runs: int, folds: int, seed: int,
     from mvgrl.evaluation import cross_validate
     from mvgrl.evaluation.checks import is_known
 
-    known = is_known(names)  # the others are left out, as in the other protocols
+    known = is_known(names)  # as in the other protocols, rows without a label are skipped
     found = cross_validate(table.vectors[known], names[known], folds=folds, runs=runs, seed=seed, device=device)
     return {
         "accuracy": found.nested_accuracy,
@@ -190,7 +192,7 @@ def _svm(table: Embeddings, names: np.ndarray, runs: int, folds: int, seed: int,
 
 
 def _as_text(title: str, means: dict[str, dict[str, float]]) -> str:
-    """Return a line per score, with a digit more than in tables."""
+    """Format one line per score, with a digit more than in tables."""
     from mvgrl.evaluation.scores import SCORES
 
     lines = [title]

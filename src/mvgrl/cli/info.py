@@ -19,7 +19,7 @@ def run(
     source: Source = Source(),  # noqa: B008 (frozen)
     common: Common = Common(),  # noqa: B008
 ) -> None:
-    """Say what a graph or a model is.
+    """Describe a graph or a model.
 
     ```
     mvgrl info edges.csv --nodes nodes.csv
@@ -27,8 +27,8 @@ def run(
     mvgrl info model
     ```
 
-    Of a graph: sizes, components, degrees, features, labels, and what mvgrl embed would pick for it. Of a model: what
-    it was trained on, its settings, how the training went.
+    For a graph: sizes, components, degrees, features, labels, and what mvgrl embed would choose for it. For a model:
+    what it was trained on, its settings, and how the training went.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def run(
 def _model(folder: Path) -> dict[str, Any]:
     from mvgrl.pretrained import load_model
 
-    trained, about = load_model(folder, device="cpu")
+    trained, output, about = load_model(folder, device="cpu")
     losses, settings = trained.history.losses, trained.model.settings
     return {
         "kind": "model",
@@ -61,6 +61,7 @@ def _model(folder: Path) -> dict[str, Any]:
         "lowest_loss": trained.history.best_loss if losses else None,
         "about": about,
         "settings": settings.to_dict(),
+        "output": output.to_dict(),
     }
 
 
@@ -68,7 +69,7 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
     import numpy as np
     from scipy.sparse.csgraph import connected_components
 
-    from mvgrl.automatic import choose
+    from mvgrl.automatic import resolve
     from mvgrl.cli.inputs import notes_of
     from mvgrl.errors import MVGRLError
     from mvgrl.evaluation.checks import is_known
@@ -101,7 +102,7 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
     if notes := notes_of(named):
         values["notes"] = notes
     try:
-        values["picks"] = list(choose(graph).reasons)
+        values["picks"] = list(resolve(graph).choices.values())
     except MVGRLError as error:
         values["picks"] = [str(error)]
     return values

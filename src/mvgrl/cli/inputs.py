@@ -13,12 +13,12 @@ from mvgrl.errors import InputError, SettingsError, check_name
 if TYPE_CHECKING:
     from mvgrl.cli.console import Console
     from mvgrl.cli.options import Source
-    from mvgrl.datasets.registry import Dataset
+    from mvgrl.datasets import Dataset
     from mvgrl.graphs.named import NamedGraph
 
 
 def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
-    """The graph that the shell was told of."""
+    """Read the graph given on the command line."""
     from mvgrl.graphs.read import read
 
     with console.busy(f"reading {graph}"):
@@ -31,51 +31,51 @@ def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
         ("label-column", source.label_column),
     ):
         if value is not None:
-            raise SettingsError(f"{graph} is a named dataset and brings its own nodes; leave out --{flag} ({value})")
+            raise SettingsError(f"{graph} is a named dataset with its own nodes; omit --{flag} ({value})")
     return open_dataset(graph, source.data_root, console).named()
 
 
 def open_dataset(name: str, data_root: Path | None, console: Console) -> Dataset:
-    """A named dataset, downloaded where it has to be, with a bar."""
-    from mvgrl.datasets.registry import load
+    """Load a named dataset, downloading it with a progress bar if needed."""
+    from mvgrl.datasets import load
 
     with _download_bar(console) as progress:
         return load(name, data_root, progress=progress)
 
 
 def notes_of(named: NamedGraph) -> list[str]:
-    """What was done to a graph when it was read, and what its owner may not know of it."""
+    """What was changed when a graph was read, and what its owner may not expect."""
     import numpy as np
 
     notes = list(named.graph.notes)
     if named.node_ids.dtype.kind == "U":
         padded = np.flatnonzero(np.char.strip(named.node_ids) != named.node_ids)
         if len(padded):
-            notes.append(f"ids are taken as they are written, with their spaces: {str(named.node_ids[padded[0]])!r}")
+            notes.append(f"ids are used as written, including spaces: {str(named.node_ids[padded[0]])!r}")
     if not named.graph.edges:
-        notes.append("no edge joins two nodes, so that all a vector shows is its own features")
+        notes.append("the graph has no edges, so the vectors depend on the features only")
     return notes
 
 
 def is_dataset(text: str) -> bool:
-    """Whether this is the name of a dataset; a folder of the same name is reached as ./NAME."""
-    from mvgrl.datasets.registry import NAMES
+    """Whether this is the name of a dataset; a folder of the same name can be given as ./NAME."""
+    from mvgrl.datasets import DATASETS
 
-    return text.lower().replace("_", "-") in NAMES
+    return text.lower().replace("_", "-") in DATASETS
 
 
 def _check_path(text: str) -> None:
-    """A bare word that is no file is more likely a misspelt dataset; a model is no graph."""
-    from mvgrl.datasets.registry import NAMES
+    """Reject a misspelt dataset name and a model in place of a graph."""
+    from mvgrl.datasets import DATASETS
 
     path = Path(text)
     if Path(path, "model.safetensors").exists():
         raise InputError(f"{text} is a model, not a graph; mvgrl apply {text} GRAPH -o FILE embeds a graph with it")
     if not path.exists() and not path.suffix and len(path.parts) == 1:
         try:
-            check_name("dataset", text, NAMES, InputError)
+            check_name("dataset", text, DATASETS, InputError)
         except InputError as error:
-            raise InputError(f"there is no file or folder {text}, and as a name: {error}") from None
+            raise InputError(f"there is no file or folder {text}, and it is not a dataset: {error}") from None
 
 
 @contextmanager

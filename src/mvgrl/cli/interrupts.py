@@ -1,4 +1,4 @@
-"""Ctrl-C and kill: a run stops between two epochs, where it can be saved whole."""
+"""Ctrl-C and kill: a run stops between two epochs, where it can be saved completely."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mvgrl.training import Epoch
+    from mvgrl.history import Epoch
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Interrupts:
-    """A callback of training that raises KeyboardInterrupt once a signal has come.
+    """A training callback that raises KeyboardInterrupt after a signal.
 
-    Before the first epoch is over there is nothing to save, so a signal stops the run at once; so does a second one.
+    During the first epoch there is nothing to save, so a signal stops the run immediately; so does a second signal.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.tell = tell
-        self.epochs = 0  # behind us
+        self.epochs = 0  # finished
         self.asked = False
         self._before: dict[int, Any] = {}
 
@@ -42,4 +42,4 @@ class Interrupts:
         if self.asked or not self.epochs:
             raise KeyboardInterrupt
         self.asked = True
-        self.tell("stopping after this epoch; once more to stop at once")
+        self.tell("stopping after this epoch; repeat to stop immediately")

@@ -15,18 +15,16 @@ def run(
     /,
     *,
     output: Annotated[Path, flag("The picture: .png, .svg or .pdf.", alias="-o")],
-    labels: Annotated[str | None, flag("A table (id, label), or the name of a dataset, to colour by.")] = None,
-    id_column: Annotated[str | None, flag("The labels' column with the ids (id).")] = None,
-    label_column: Annotated[
-        str | None, flag("The column to colour by, of the labels or of the embeddings (label).")
-    ] = None,
+    labels: Annotated[str | None, flag("Colour by labels: a table (id, label), or the name of a dataset.")] = None,
+    id_column: Annotated[str | None, flag("The id column of the labels (id).")] = None,
+    label_column: Annotated[str | None, flag("Colour by this column of the labels or embeddings (label).")] = None,
     method: Annotated[str, flag("tsne (neighbours stay neighbours) or pca (fast).")] = "tsne",
-    title: Annotated[str | None, flag("A line above the picture.")] = None,
+    title: Annotated[str | None, flag("A title above the map.")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Draw any table of embeddings as a picture.
+    """Draw a table of embeddings as a map: a point per vector.
 
     ```
     mvgrl map vectors.parquet -o map.png
@@ -34,7 +32,7 @@ def run(
     mvgrl map vectors.parquet --labels cora-linqs -o map.png
     ```
 
-    Near in the map is near in the vectors. Up to 10,000 points are drawn; of more, a random sample.
+    Points that are close on the map have similar vectors. Tables of more than 10,000 rows are sampled at random.
 
     Parameters
     ----------
@@ -47,9 +45,9 @@ def run(
 
     check_picture(output)
     if id_column is not None and labels is None and label_column is None:
-        raise SettingsError("--id-column has no use without --labels; leave it out")
+        raise SettingsError("--id-column is only used with --labels; omit it, or add --labels")
 
-    from mvgrl.cli.tables import labels_of
+    from mvgrl.cli.labels import labels_of
     from mvgrl.tables.embeddings import read_embeddings
 
     table = read_embeddings(embeddings)

@@ -1,29 +1,33 @@
-"""The flags that verbs share, as dataclasses whose fields are flags; one that was not given is None."""
+"""The flags that verbs share, as dataclasses; a flag that was not given is None."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
+from mvgrl.definitions import spec_of
+from mvgrl.settings import AUTO, OutputFields, TaskField, TrainingFields
+
 GENERAL = Group("General", sort_key=9)
 GRAPH = Group("The graph", sort_key=1)
-CHOICES = Group("Settings", help="What is not given is picked to suit the graph.", sort_key=2)
+SETTINGS = Group("Settings", help="What is not given is chosen for the graph.", sort_key=2)
+VECTORS = Group("Vectors", help="How vectors are made from a trained model.", sort_key=3)
 
 Output = Annotated[Path, Parameter(name=("--output", "-o"))]
 
 
 def flag(help: str, **more: Any) -> Parameter:
-    """A flag with its line of help; a switch has no --no- form."""
+    """A flag with its help text; a switch has no --no- form."""
     return Parameter(help=help, negative="", show_default=False, **more)
 
 
 def listed(text: str) -> list[str]:
-    """What commas part.
+    """The parts of a comma-separated text.
 
     >>> listed("adjacency, ppr:alpha=0.1")
     ['adjacency', 'ppr:alpha=0.1']
@@ -32,92 +36,99 @@ def listed(text: str) -> list[str]:
 
 
 def whole(kind: Any, tokens: Sequence[Token]) -> int:
-    """A whole number as it is written; left to itself, the parser would make 2 of 1.5."""
+    """An integer as it is written; the default parser would round 1.5 to 2."""
     try:
         return int(tokens[0].value)
     except ValueError:
-        raise ValueError(f"{tokens[0].value!r} is not a whole number.") from None
-
-
-def setting(help: str, **more: Any) -> Parameter:
-    """The flag of one of the settings."""
-    return flag(help, group=CHOICES, **more)
+        raise ValueError(f"{tokens[0].value!r} is not an integer.") from None
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Common:
-    """What every verb takes."""
+    """The flags of every verb."""
 
     json: Annotated[bool, flag("Print one JSON object on stdout.", group=GENERAL)] = False
-    quiet: Annotated[bool, flag("Print nothing but results and errors.", group=GENERAL, alias="-q")] = False
+    quiet: Annotated[bool, flag("Print only results and errors.", group=GENERAL, alias="-q")] = False
     verbose: Annotated[
-        int, flag("Say more; twice, the loss of every epoch.", group=GENERAL, alias="-v", count=True)
+        int, flag("Print more; given twice, the loss of every epoch.", group=GENERAL, alias="-v", count=True)
     ] = 0
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Source:
-    """What says more about GRAPH than its name."""
+    """The flags that describe GRAPH."""
 
-    nodes: Annotated[Path | None, flag("A table of nodes beside the edges: id, features.", group=GRAPH)] = None
-    id_column: Annotated[str | None, flag("The nodes' column with their ids (id).", group=GRAPH)] = None
+    nodes: Annotated[Path | None, flag("A table of nodes: id, features.", group=GRAPH)] = None
+    id_column: Annotated[str | None, flag("Column of the node table with the ids (id).", group=GRAPH)] = None
     label_column: Annotated[
-        str | None, flag("The nodes' column with their labels, which is no feature (label).", group=GRAPH)
+        str | None,
+        flag("Column of the node table with the labels, which are not used as features (label).", group=GRAPH),
     ] = None
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).", group=GRAPH)] = None
 
 
-LARGEST_SEED = 2**32 - 1  # that NumPy and scikit-learn take
+LARGEST_SEED = 2**32 - 1  # the largest that NumPy and scikit-learn accept
 Seed = Annotated[
     int | None,
-    flag("Of all randomness (0).", group=GENERAL, converter=whole, validator=Number(gte=0, lte=LARGEST_SEED)),
+    flag("Seed of all randomness (0).", group=GENERAL, converter=whole, validator=Number(gte=0, lte=LARGEST_SEED)),
 ]
-Device = Annotated[str | None, flag("auto, cpu, cuda, cuda:1, … (auto: a GPU if there is one).", group=GENERAL)]
+Device = Annotated[str | None, flag("auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one.", group=GENERAL)]
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Chosen:
-    """Every field of :class:`mvgrl.Settings`, and the file that may hold them."""
+def _setting_flags(name: str, *groups: tuple[type, Group], **others: Any) -> type:
+    """A dataclass with a flag for every setting of the groups, and others; one that was not given is None."""
+    made = [(key, kind, field(default=None)) for key, kind in others.items()]
+    for settings, group in groups:
+        for f in fields(settings):
+            spec = spec_of(f)
+            more = dict(converter=whole) if spec.kind is int else {}
+            parameter = flag(_with_default(spec.help, f.default), group=group, **more)
+            made.append((f.name, Annotated[spec.kind | None, parameter], field(default=None)))
+    return Parameter(name="*")(make_dataclass(name, made, frozen=True, namespace={"__module__": __name__}))
 
-    config: Annotated[Path | None, setting("A TOML file of settings; flags override it.")] = None
-    task: Annotated[str | None, setting("node (a vector a node) or graph (a vector a graph).")] = None
-    views: Annotated[
-        str | None, setting("adjacency, ppr, heat, distance: adjacency,ppr (default) or adjacency,heat:t=5:top_k=32.")
-    ] = None
-    draw_two_views: Annotated[bool | None, setting("Draw two of three or more views for each sample.")] = None
-    sampler: Annotated[str | None, setting("full, nodes, window or walk.")] = None
-    sample_size: Annotated[int | None, setting("Nodes of a sample.", converter=whole)] = None
-    batch_size: Annotated[int | None, setting("Graphs, or samples of one graph, in a step.", converter=whole)] = None
-    negatives: Annotated[str | None, setting("features, adjacency or both; graphs for a graph task.")] = None
-    encoder: Annotated[str | None, setting("dedicated or shared.")] = None
-    frozen_encoder: Annotated[bool | None, setting("Train only what follows the encoders.")] = None
-    layers: Annotated[int | None, setting("Layers of the encoder.", converter=whole)] = None
-    hidden: Annotated[int | None, setting("Dimensions of a vector (512).", converter=whole)] = None
-    readout: Annotated[str | None, setting("sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")] = None
-    discriminator: Annotated[str | None, setting("dot or bilinear.")] = None
-    head_shortcut: Annotated[bool | None, setting("Heads add a linear map of what they are given.")] = None
-    mode: Annotated[str | None, setting("local-global, global, multi-scale, hybrid or ensemble.")] = None
-    bound: Annotated[str | None, setting("jsd, nce, nt-xent or dv.")] = None
-    temperature: Annotated[float | None, setting("Of nt-xent.")] = None
-    codes: Annotated[str | None, setting("Vectors after the heads (projected), before (encoded), or layers.")] = None
-    join: Annotated[str | None, setting("Vectors of the views: sum or concatenate.")] = None
-    unit_length: Annotated[bool | None, setting("Scale the vectors to length 1: their direction alone counts.")] = None
-    features: Annotated[str | None, setting("auto, given, labels, degree-one-hot, degree or labels+degree.")] = None
-    normalise: Annotated[str | None, setting("Of given features: row, standard or none.")] = None
-    degree_cap: Annotated[int | None, setting("Higher degrees share a column.", converter=whole)] = None
-    norm: Annotated[str | None, setting("none, batch or layer.")] = None
-    dropout: Annotated[float | None, setting("Share of codes dropped.")] = None
-    noise: Annotated[float | None, setting("Deviation of noise on the codes.")] = None
-    l2: Annotated[float | None, setting("Weight decay.")] = None
-    epochs: Annotated[int | None, setting("At most.", converter=whole)] = None
-    patience: Annotated[int | None, setting("Epochs without a lower loss before stopping.", converter=whole)] = None
-    learning_rate: Annotated[float | None, setting("Of Adam.")] = None
 
-    def given(self) -> dict[str, Any]:
-        """The settings that were given as flags."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "config"}
-        values["views"] = None if self.views is None else listed(self.views)
-        return {name: value for name, value in values.items() if value is not None}
+def _with_default(help: str, default: Any) -> str:
+    """The help text with the default, where one value suits every graph and task.
+
+    >>> _with_default("Dimensions of a code.", 512), _with_default("Layers.", None)
+    ('Dimensions of a code (default 512).', 'Layers.')
+    """
+    if default in (None, False, AUTO):
+        return help
+    return f"{help.removesuffix('.')} (default {','.join(default) if isinstance(default, tuple) else default})."
+
+
+if TYPE_CHECKING:
+
+    @dataclass(frozen=True)
+    class Chosen:
+        """The flags of all settings and of the output, and the file that may hold them."""
+
+        config: Path | None = None
+        temperature: float | None = None
+        epochs: int | None = None
+
+    @dataclass(frozen=True)
+    class Written:
+        """The flags of the output."""
+
+else:
+    Written = _setting_flags("Written", (OutputFields, VECTORS))
+    Chosen = _setting_flags(
+        "Chosen",
+        (TaskField, SETTINGS),
+        (TrainingFields, SETTINGS),
+        (OutputFields, VECTORS),
+        config=Annotated[Path | None, flag("A TOML file of settings; flags override it.", group=SETTINGS)],
+        temperature=Annotated[float | None, flag("Part of --bound since 0.2.", group=SETTINGS, show=False)],
+    )
+
+
+def given(flags: Any) -> dict[str, Any]:
+    """The settings that were given as flags."""
+    values = {f.name: getattr(flags, f.name) for f in fields(flags) if f.name != "config"}
+    if values.get("views") is not None:
+        values["views"] = listed(values["views"])
+    return {name: value for name, value in values.items() if value is not None}

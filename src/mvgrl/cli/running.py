@@ -1,4 +1,4 @@
-"""What the verbs that train share: read, pick settings, train with a checkpoint, and say what came of it."""
+"""What the verbs that train share: read, choose settings, train with a checkpoint, and report the result."""
 
 from __future__ import annotations
 
@@ -15,69 +15,82 @@ import numpy as np
 from mvgrl.cli.configuration import RUN, read_config
 from mvgrl.cli.inputs import notes_of, open_graph
 from mvgrl.cli.interrupts import Interrupts
+from mvgrl.cli.options import given
 from mvgrl.errors import CheckpointError, InputError, SettingsError
+from mvgrl.settings import TASKS, Output, Settings
 
 if TYPE_CHECKING:
+    from mvgrl.automatic import Resolved
     from mvgrl.cli.console import Console
     from mvgrl.cli.options import Chosen, Source
     from mvgrl.graphs.named import NamedGraph
-    from mvgrl.settings import Settings
+    from mvgrl.history import Epoch
     from mvgrl.tables.embeddings import Embeddings
-    from mvgrl.training import Epoch, Trained
+    from mvgrl.training import Trained
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class Job:
-    """A graph and all that decides what is made of it."""
+    """A graph, and everything that decides what is made of it."""
 
     named: NamedGraph
-    settings: Settings
+    resolved: Resolved
+    output: Output
     seed: int
     device: str
     asked_device: str
     console: Console
     started: float = field(default_factory=time.perf_counter)
 
+    @property
+    def settings(self) -> Settings:
+        """The settings of the training."""
+        return self.resolved.settings
+
     def about(self, graph: str) -> dict[str, Any]:
-        """What the model's card says it was trained on."""
+        """What the model card says the model was trained on."""
         return {"trained on": f"{graph}: {self.named.graph.size_text}", "seed": self.seed}
 
 
 def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device: str | None, console: Console) -> Job:
-    """Read the graph, and settle what was not asked for; one line says what was picked and why."""
+    """Read the graph and choose what was left open; one line says what was chosen and why."""
     started = time.perf_counter()
-    given = chosen.given()
-    values = {**read_config(chosen.config), **given}
+    flags = given(chosen)
+    if chosen.temperature is not None:
+        console.note(f"note: --temperature is now part of --bound: --bound nt-xent:temperature={chosen.temperature}")
+    values = {**read_config(chosen.config), **flags}
     run: dict[str, Any] = {"seed": 0, "device": "auto"} | {key: values.pop(key) for key in RUN if key in values}
     run |= {key: value for key, value in (("seed", seed), ("device", device)) if value is not None}
 
-    from mvgrl.automatic import choose
+    from mvgrl.automatic import resolve
     from mvgrl.runtime import resolve_device
 
     where = resolve_device(run["device"])
-    _check_settings(values, given, chosen.config)
+    output = _check_settings(values, flags, chosen.config)
     named = open_graph(graph, source, console)
     _check_task(graph, named, values.get("task"))
-    choice = choose(named.graph, values, device=str(where))
+    training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
+    resolved = resolve(named.graph, training, device=where)
     for note in notes_of(named):
         console.note(f"note: {note}")
-    if choice.reasons:
-        console.note(f"picked: {'; '.join(choice.reasons)}")
-    logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, choice.settings.id, run["seed"], where)
-    return Job(named, choice.settings, run["seed"], str(where), run["device"], console, started)
+    if resolved.choices:
+        console.note(f"picked: {resolved.summary}")
+    logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, run["seed"], where)
+    return Job(named, resolved, output, run["seed"], str(where), run["device"], console, started)
 
 
-def _check_settings(values: dict[str, Any], flags: dict[str, Any], config: Path | None) -> None:
-    """Refuse what no graph could make right before the graph is read; where flags are not to blame, name the file."""
-    from mvgrl.settings import TASKS, Settings
+def _check_settings(values: dict[str, Any], flags: dict[str, Any], config: Path | None) -> Output:
+    """Reject what is wrong for any graph before the graph is read; name the file where flags are not to blame."""
 
     def problem(values: dict[str, Any]) -> SettingsError | None:
+        training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
         errors = []
-        for task in (values["task"],) if "task" in values else TASKS:
+        for task in (training["task"],) if "task" in training else TASKS:
             try:
-                Settings.from_dict({**values, "task": task})
+                Settings.from_dict({**training, "task": task})
+                Output.from_dict(output_of(values))
             except SettingsError as error:
                 errors.append(error)
             else:
@@ -87,37 +100,43 @@ def _check_settings(values: dict[str, Any], flags: dict[str, Any], config: Path 
     error = problem(values)
     if error is not None:
         raise error if config is None or problem(flags) is not None else SettingsError(f"{config}: {error}")
+    return Output.from_dict(output_of(values))
+
+
+def output_of(values: dict[str, Any]) -> dict[str, Any]:
+    """The options of the output among other settings."""
+    return {name: value for name, value in values.items() if name in Output.__dataclass_fields__}
 
 
 def _check_task(graph: str, named: NamedGraph, task: str | None) -> None:
-    """Refuse a task that this graph cannot have."""
+    """Reject a task that does not fit the graph."""
     count = named.graph.count
     if task == "graph" and count == 1:
-        raise InputError(f"{graph} is one graph, and a graph task tells graphs from each other; use --task node, or "
-                         "give many (edges with a column 'graph')")  # fmt: skip
+        raise InputError(f"{graph} is one graph, but a graph task contrasts several; use --task node, or give many "
+                         "(edges with a column 'graph')")  # fmt: skip
     if task == "node" and count > 1:
-        raise InputError(f"{graph} has {count:,} graphs, and a node task learns from one; use --task graph, or give "
+        raise InputError(f"{graph} has {count:,} graphs, but a node task learns from one; use --task graph, or give "
                          "one of them (edges without a column 'graph' are one graph)")  # fmt: skip
 
 
 def checkpoint_of(output: Path) -> Path:
-    """Where an unfinished run lies: beside what it is to become."""
+    """Where the checkpoint of a run is kept: beside its output."""
     return output.with_name(f"{output.name}.checkpoint")
 
 
 def check_unfinished(output: Path, *, resume: bool) -> None:
-    """Refuse to lose an unfinished run by starting anew, and to resume one that is not there."""
+    """Reject a start that would lose an unfinished run, and a resume without one."""
     checkpoint = checkpoint_of(output)
     if checkpoint.exists() and not resume:
         raise CheckpointError(
-            f"{checkpoint} is an unfinished run: add --resume to go on with it, or delete it to start anew"
+            f"{checkpoint} is an unfinished run: add --resume to continue it, or delete it to start over"
         )
     if resume and not checkpoint.exists():
-        raise CheckpointError(f"there is no unfinished run {checkpoint}; leave out --resume to start one")
+        raise CheckpointError(f"there is no unfinished run {checkpoint}; omit --resume to start one")
 
 
 def trained(job: Job, output: Path, *, resume: bool) -> Trained:
-    """Train, in a way that can be interrupted and resumed; the checkpoint stays until :func:`finish`."""
+    """Train so that the run can be interrupted and resumed; the checkpoint is kept until :func:`finish`."""
     from mvgrl.progress import ProgressBar
     from mvgrl.training import fit
 
@@ -128,7 +147,7 @@ def trained(job: Job, output: Path, *, resume: bool) -> Trained:
             with bar:
                 return fit(
                     job.named.graph,
-                    job.settings,
+                    job.resolved,
                     seed=job.seed,
                     device=job.device,
                     callbacks=[bar, _log, interrupts],
@@ -139,7 +158,7 @@ def trained(job: Job, output: Path, *, resume: bool) -> Trained:
             if checkpoint.exists():
                 again = ["mvgrl", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"]
                 after = f" after epoch {interrupts.epochs}" if interrupts.epochs else ""
-                message = f"interrupted{after}; to go on: {shlex.join(again)}"
+                message = f"interrupted{after}; to continue: {shlex.join(again)}"
                 print(message, file=sys.stderr, flush=True)
             raise
 
@@ -148,25 +167,25 @@ def _log(epoch: Epoch) -> None:
     logger.debug("epoch %d: loss %.6f", epoch.number, epoch.loss)
 
 
-def vectors(named: NamedGraph, run: Trained, codes: tuple[np.ndarray, np.ndarray] | None = None) -> Embeddings:
-    """The vectors that the model's task is about, under their own ids."""
+def embeddings(named: NamedGraph, run: Trained, output: Output, *, new: bool = False) -> Embeddings:
+    """The vectors of the task under their own ids, of the training graph or of a new one."""
     from mvgrl.tables.embeddings import Embeddings
 
-    nodes, graphs = run.represent() if codes is None else codes
+    vectors = run.vectors(named.graph if new else None, output)
     if run.model.settings.task == "graph":
-        return Embeddings(np.arange(len(graphs)) if named.graph_ids is None else named.graph_ids, graphs)
+        return Embeddings(np.arange(len(vectors)) if named.graph_ids is None else named.graph_ids, vectors)
     if named.graph_ids is None or named.graph.count == 1:
-        return Embeddings(named.node_ids, nodes)
-    return Embeddings(named.node_ids, nodes, np.repeat(named.graph_ids, named.graph.sizes))
+        return Embeddings(named.node_ids, vectors)
+    return Embeddings(named.node_ids, vectors, np.repeat(named.graph_ids, named.graph.sizes))
 
 
-def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
-    """What a run came to, as the verbs report it; its checkpoint is not needed any more."""
+def finish(job: Job, output: Path, run: Trained, dim: int | None = None) -> dict[str, Any]:
+    """Remove the checkpoint, and return the result of a run as the verbs report it."""
     checkpoint_of(output).unlink(missing_ok=True)
     return {
         "task": job.settings.task,
         **sizes(job.named),
-        "dim": job.settings.hidden,
+        "dim": job.settings.hidden if dim is None else dim,
         "epochs": len(run.history.losses),
         "loss": run.history.best_loss if run.history.losses else None,
         "seconds": round(time.perf_counter() - job.started, 3),
@@ -174,23 +193,24 @@ def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
         "output": str(output),
         "seed": job.seed,
         "device": job.device,
+        "choices": dict(job.resolved.choices),
     }
 
 
 def in_words(outcome: dict[str, Any]) -> str:
-    """How the training went."""
+    """A summary of the training in words."""
     loss = "" if outcome["loss"] is None else f", lowest loss {outcome['loss']:.4f}"
     return f"{outcome['epochs']} epochs{loss}, {outcome['seconds']:.0f} s"
 
 
 def sizes(named: NamedGraph) -> dict[str, int]:
-    """Nodes, edges and graphs."""
+    """The numbers of nodes, edges and graphs."""
     graph = named.graph
     return {"nodes": graph.nodes, "edges": graph.edges, "graphs": graph.count}
 
 
 def peak_memory() -> float | None:
-    """The most memory this process has had, in MB; None where the system does not tell."""
+    """The peak memory of this process in MB; None where the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows

@@ -18,13 +18,13 @@ def run(
     output: Annotated[Path | None, flag("The model's folder.", alias="-o")] = None,
     source: Source = Source(),  # noqa: B008 (frozen)
     chosen: Chosen = Chosen(),  # noqa: B008
-    resume: Annotated[bool, flag("Go on with an interrupted run.")] = False,
-    print_config: Annotated[bool, flag("Write the settings that would be used, as TOML on stdout, and stop.")] = False,
+    resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
+    print_config: Annotated[bool, flag("Print the settings that would be used, as TOML, and stop.")] = False,
     seed: Seed = None,
     device: Device = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
-    """Train on a graph and keep the model.
+    """Train on a graph and save the model.
 
     ```
     mvgrl train edges.csv -o model
@@ -32,8 +32,8 @@ def run(
     mvgrl train edges.csv --config run.toml --hidden 256 -o model
     ```
 
-    The model is a folder: config.json, model.safetensors and a README.md that says what it was trained on. Interrupted,
-    by Ctrl-C or a kill, the run goes on with --resume.
+    The model is a folder: config.json, model.safetensors and a README.md that says what it was trained on. An
+    interrupted run (Ctrl-C, kill) continues with --resume.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def run(
     """
     console = Console(common)
     if output is None and not print_config:
-        raise SettingsError("there is no folder to keep the model in; name one with -o")
+        raise SettingsError("the folder for the model is missing; name one with -o")
 
     from mvgrl.cli.configuration import write_config
     from mvgrl.cli.running import check_unfinished, finish, in_words, prepare, trained
@@ -54,11 +54,11 @@ def run(
         check_unfinished(output, resume=resume)
     job = prepare(graph, source, chosen, seed, device, console)
     if print_config or output is None:
-        text = write_config(job.settings, job.seed, job.asked_device)
+        text = write_config(job.settings, job.output, job.seed, job.asked_device)
         console.result({"config": text}) if common.json else sys.stdout.write(text)
         return
     model = trained(job, output, resume=resume)
-    save_model(model, output, about=job.about(graph))
+    save_model(model, output, output=job.output, about=job.about(graph))
     outcome = finish(job, output, model)
     console.note(f"{in_words(outcome)}; the model is in {output}")
     console.result(outcome)

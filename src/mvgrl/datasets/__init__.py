@@ -1,5 +1,6 @@
 """The named benchmark datasets."""
 
-from mvgrl.datasets.registry import Dataset, load
+from mvgrl.datasets.base import Dataset, DatasetInfo
+from mvgrl.datasets.registry import DATASETS, Found, canonical, find, load
 
-__all__ = ["Dataset", "load"]
+__all__ = ["DATASETS", "Dataset", "DatasetInfo", "Found", "canonical", "find", "load"]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset
 from mvgrl.evaluation.clustering import clustering_scores
 from mvgrl.evaluation.few_labels import graph_accuracy, node_accuracy
 from mvgrl.evaluation.linear_probe import linear_predictions

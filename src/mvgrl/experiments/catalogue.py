@@ -8,7 +8,7 @@ from typing import Any
 
 from mvgrl.experiments.discrepancies import AUTHORS_VIEWS
 from mvgrl.experiments.experiment import Experiment, Variant
-from mvgrl.settings import Settings
+from mvgrl.settings import literal
 
 
 def _experiment(name: str, values: dict[str, Any], group: dict[str, Any]) -> Experiment:
@@ -16,7 +16,7 @@ def _experiment(name: str, values: dict[str, Any], group: dict[str, Any]) -> Exp
     shared = {key: value for key, value in group.items() if key != "about"}
     values = {**shared, **values}
     rows = tuple(Variant(**{**row, "changes": _changes(row.get("changes", {}))}) for row in values.pop("rows"))
-    start = Settings() if values.pop("from_defaults", False) else None
+    start = literal({}) if values.pop("from_defaults", False) else None
     return Experiment(name, variants=rows, start=start, **{key: _fixed(value) for key, value in values.items()})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, Settings, kinds
 from mvgrl.views import VIEWS, Distance, View, resolve_view
 from mvgrl.views.diffusion import Diffusion
 
@@ -15,35 +15,40 @@ _KEPT = 64  # entries per row of their distances
 _CARRIED = ("method", "top_k", "threshold", "epsilon", "scale")  # from the recipe's diffusion to the others
 
 
-def changed(base: Settings, changes: Mapping[str, Any], dataset: str) -> tuple[Settings, list[str]]:
+def changed(base: Settings, output: Output, changes: Mapping[str, Any], dataset: str) -> tuple[Settings, list[str]]:
     """Return the settings with the changes, and notes on what else had to be changed.
 
     Views are named, and sparsified as the recipe's are. ``diffusion`` is a view with some of its parameters, in place
     of the recipe's view of that name or, where it has none, of its diffusion; its other parameters are the recipe's.
     """
     notes = []
-    kept = ("mode", "readout", "sampler", "draw_two_views", "codes")
-    values: dict[str, Any] = {**{name: getattr(base, name) for name in kept}, **changes}
+    values: dict[str, Any] = {"draw_two_views": base.draw_two_views, **changes}
+    mode: Any
+    readout: Any
+    sampler: Any
+    mode, readout, sampler = (
+        kinds()[name].resolve(name, values.get(name, getattr(base, name))) for name in ("mode", "readout", "sampler")
+    )
     if "diffusion" in values:
         values["views"], said = _with_diffusion(values.pop("diffusion"), base.views, dataset)
         notes += said
     elif "views" in changes:
         values["views"] = tuple(_view(view, base.views, dataset) for view in changes["views"])
         notes += [_sparsified(view) for view in values["views"] if view not in base.views and _is_sparse(view)]
-    if values["mode"] == "multi-scale" and values["readout"] != "diffpool-2":
+    if mode.needs_clusters and not readout.makes_clusters:
         values["mode"] = "local-global"
         notes.append("local-global, as this readout has no clusters for the recipe's multi-scale")
     few = len(values.get("views", base.views)) < 3
-    if values["draw_two_views"] and "draw_two_views" not in changes and (few or values["mode"] == "ensemble"):
+    if values["draw_two_views"] and "draw_two_views" not in changes and (few or not mode.across_views):
         values["draw_two_views"] = False  # there is nothing to draw from
         notes.append("without the recipe's draw of two views")
-    if values["draw_two_views"] and values["mode"] == "ensemble":
+    if values["draw_two_views"] and not mode.across_views:
         values["mode"] = "local-global"
         notes.append("local-global, as two views are drawn and contrasted")
-    if base.task == "node" and values["readout"] == "diffpool-2" and values["sampler"] == "full" and dataset in LARGE:
+    if base.task == "node" and readout.makes_clusters and not sampler.samples and dataset in LARGE:
         values |= dict(sampler="nodes", sample_size=2000, batch_size=1)  # n²/4 assignments per view
         notes.append("a sample of 2,000 nodes per step, as the full graph has too many clusters")
-    if "readout" in changes and values["codes"] == "layers":
+    if "readout" in changes and output.codes == "layers":
         notes.append("vectors of every layer, as in the recipe: the readout takes part in training only")
     return replace(base, **values), notes
 

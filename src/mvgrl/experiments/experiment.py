@@ -101,7 +101,7 @@ class Experiment:
         """Return the recipe of each row by its id; ``why`` says what else had to be changed.
 
         >>> from mvgrl.experiments.catalogue import EXPERIMENTS
-        >>> [recipe.settings.bound for recipe in EXPERIMENTS["ablation-bounds"].recipes("mutag").values()]
+        >>> [recipe.settings.bound.name for recipe in EXPERIMENTS["ablation-bounds"].recipes("mutag").values()]
         ['nce', 'jsd', 'nt-xent', 'dv']
         """
         if self.start is not None:
@@ -113,7 +113,7 @@ class Experiment:
             return dict.fromkeys((variant.id for variant in self.variants_for(dataset)), base)
         found = {}
         for variant in self.variants_for(dataset):
-            settings, notes = changed(base.settings, variant.changes, dataset)
+            settings, notes = changed(base.settings, base.output, variant.changes, dataset)
             why = "; ".join(filter(None, (variant.note, *notes)))
             found[variant.id] = replace(base, settings=settings, why=why, tables=(self.name,))
         return found

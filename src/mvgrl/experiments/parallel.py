@@ -18,8 +18,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from mvgrl.datasets import load
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset, load
 from mvgrl.errors import MachineError
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.planner import Task

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import mvgrl
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset
 from mvgrl.errors import CheckpointError, InputError, MachineError, SettingsError
 from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
 from mvgrl.experiments.ledger import Ledger, Run
@@ -105,7 +105,7 @@ def _result(task: Task, seeds: Sequence[int], dataset: Dataset, context: RunCont
     recipe, method = task.recipe, METHODS[task.method]
     key = (dataset.name, recipe.id, task.method, tuple(seeds) if method.seeded else ())
     outcomes = context.shared(
-        "outcomes", key, lambda: method.outcomes(dataset, recipe.settings, seeds, context), failures=True
+        "outcomes", key, lambda: method.outcomes(dataset, recipe.settings, recipe.output, seeds, context), failures=True
     )
     every = outcomes if method.seeded else list(outcomes) * len(seeds)
     evaluation = Evaluation(dataset, every, seeds, context.device, recipe.weight_decay, task.share)

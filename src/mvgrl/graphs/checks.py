@@ -1,4 +1,4 @@
-"""What a graph is made of, checked where it comes in: each refusal names the place and the way out."""
+"""Checks of the parts of a graph. Each error names what is wrong, where it is, and how to fix it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mvgrl.errors import InputError
 
 
 def as_matrix(values: Any, name: str = "features") -> Any:
-    """Whatever holds numbers as a NumPy array or, where it came sparse, a CSR array.
+    """Convert arrays, tensors, lists or sparse matrices to a NumPy array or, if sparse, a CSR array.
 
     >>> as_matrix(torch.eye(3).to_sparse()).nnz
     3
     """
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu()
-        if values.dtype == torch.bfloat16:  # NumPy has none
+        if values.dtype == torch.bfloat16:  # NumPy has no bfloat16
             values = values.float()
         if values.layout == torch.strided:
             return values.numpy()
         if values.dim() != 2:
-            raise InputError(f"{name} is a sparse tensor of shape {tuple(values.shape)}; it must have two dimensions")
+            raise InputError(f"{name} is a sparse tensor of shape {tuple(values.shape)}; it must be two-dimensional")
         entries = values.to_sparse_coo().coalesce()
         rows, columns = entries.indices().numpy()
         return sp.csr_array((entries.values().numpy(), (rows, columns)), shape=tuple(values.shape))
@@ -34,18 +34,18 @@ def as_matrix(values: Any, name: str = "features") -> Any:
     try:
         return np.asarray(values)
     except ValueError:
-        raise InputError(f"{name} is ragged; every row needs the same number of columns") from None
+        raise InputError(f"{name} is ragged; every row must have the same number of columns") from None
 
 
 def count_nodes(nodes: Any, parts: dict[str, Any], highest: int) -> int:
-    """The number of nodes: as given, else as many as the first part that has a row a node, else as the edges name."""
+    """Return the number of nodes: as given, else from the first part with one row per node, else from the edges."""
     if nodes is not None:
         try:
             number = operator.index(nodes)
         except TypeError:
-            raise InputError(f"nodes is {nodes!r}; it must be a whole number, how many nodes there are") from None
+            raise InputError(f"nodes is {nodes!r}; it must be an integer, the number of nodes") from None
         if number < 0:
-            raise InputError(f"nodes is {number}; it must be a whole number, how many nodes there are")
+            raise InputError(f"nodes is {number}; the number of nodes must not be negative")
         return number
     for part in parts.values():
         if part is not None:
@@ -54,57 +54,57 @@ def count_nodes(nodes: Any, parts: dict[str, Any], highest: int) -> int:
 
 
 def checked_ends(values: Any, name: str) -> np.ndarray:
-    """One end of every edge, as node numbers."""
+    """Return one endpoint per edge, as node numbers."""
     ends: np.ndarray = as_matrix(values, name)
     if ends.ndim != 1:
-        raise InputError(f"{name} has shape {ends.shape}; it must be one column of node numbers")
+        raise InputError(f"{name} has shape {ends.shape}; it must be one-dimensional, one node number per edge")
     if len(ends) and not np.issubdtype(ends.dtype, np.integer):
-        raise InputError(f"{name} holds {ends.dtype} values; number the nodes with integers from 0")
+        raise InputError(f"{name} holds {ends.dtype} values; number the nodes with integers that start at 0")
     return np.asarray(ends, dtype=np.int64)
 
 
 def check_range(ends: np.ndarray, name: str, nodes: int) -> None:
-    """Every end is one of the nodes."""
+    """Raise an error unless every endpoint is the number of a node."""
     outside = np.flatnonzero((ends < 0) | (ends >= nodes))
     if len(outside):
         edge = int(outside[0])
         raise InputError(
-            f"edge {edge}: {name} names node {ends[edge]}, but nodes are numbered 0 to {nodes - 1}; "
-            "correct the edge or give the right number of nodes"
+            f"edge {edge}: {name} refers to node {ends[edge]}, but nodes are numbered 0 to {nodes - 1}; "
+            "correct the edge or the number of nodes"
         )
 
 
 def checked_weights(given: Any, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """One finite weight an edge, none below zero."""
+    """Return one finite, non-negative weight per edge."""
     try:
         weights = np.asarray(as_matrix(given, "weights"), dtype=np.float64).reshape(-1)
     except (TypeError, ValueError) as error:
-        raise InputError(f"weights are not numbers ({error})") from None
+        raise InputError(f"weights are not numbers ({error}); give one number per edge") from None
     if len(weights) != len(sources):
-        raise InputError(f"{len(weights)} weights but {len(sources)} edges; give one weight an edge, or none at all")
+        raise InputError(f"{len(weights)} weights but {len(sources)} edges; give one weight per edge, or omit weights")
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if len(bad):
         edge = int(bad[0])
         raise InputError(
             f"edge {edge} ({sources[edge]} to {targets[edge]}) has weight {weights[edge]}; weights must be finite and "
-            "not negative (a diffusion walks along them): drop the edge or transform the weights"
+            "non-negative (random walks follow them): drop the edge or transform the weights"
         )
     return weights
 
 
 def checked_adjacency(adjacency: Any) -> sp.csr_array:
-    """A canonical CSR adjacency: square, symmetric, positive, nothing on the diagonal; in time linear in the edges."""
+    """Return a canonical CSR adjacency: square, symmetric, positive, zero diagonal. Takes time linear in the edges."""
     shape = np.shape(adjacency)
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise InputError(f"the adjacency has shape {shape}; it must be square, one row and column a node")
+        raise InputError(f"the adjacency has shape {shape}; it must be square, one row and column per node")
     matrix = sp.csr_array(adjacency)
     if matrix.dtype != np.float64:
         matrix = matrix.astype(np.float64)
-    if not matrix.has_canonical_format or not matrix.data.all():  # mended in a copy: the caller's stays as it is
+    if not matrix.has_canonical_format or not matrix.data.all():  # in a copy: the input is not modified
         matrix = matrix.copy()
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
-    way_out = "Graph.from_scipy makes a graph of any square matrix that is not negative"
+    remedy = "Graph.from_scipy accepts any square matrix without negative values"
     bad = np.flatnonzero(~(np.isfinite(matrix.data) & (matrix.data > 0)))
     if len(bad):
         i, j = _place(matrix, bad[0])
@@ -113,28 +113,28 @@ def checked_adjacency(adjacency: Any) -> sp.csr_array:
         )
     loops = np.flatnonzero(matrix.diagonal())
     if len(loops):
-        raise InputError(f"the adjacency has a self-loop at node {loops[0]}, but views add their own; {way_out}")
+        raise InputError(f"the adjacency has a self-loop at node {loops[0]}, but views add their own; {remedy}")
     transposed = matrix.T.tocsr()
     parts = ("indptr", "indices", "data")
     if not all(np.array_equal(getattr(matrix, part), getattr(transposed, part)) for part in parts):
         difference = abs(matrix - transposed).tocoo()
         i, j = (int(axis[difference.data > 0][0]) for axis in difference.coords)
         raise InputError(
-            f"the adjacency is {matrix[i, j]} at ({i}, {j}) but {matrix[j, i]} at ({j}, {i}); it must be symmetric: "
-            + way_out
+            f"the adjacency is {matrix[i, j]} at ({i}, {j}) but {matrix[j, i]} at ({j}, {i}); it must be symmetric; "
+            + remedy
         )
     return matrix
 
 
 def checked_offsets(given: Any, adjacency: sp.csr_array) -> np.ndarray:
-    """Where each graph starts, and the end; no graph empty, no edge between two of them."""
+    """Return the first node of each graph and the end; no graph may be empty, no edge may join two graphs."""
     offsets = np.asarray(given, dtype=np.int64)
     nodes = adjacency.shape[0]
     if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != nodes:
         raise InputError(f"offsets must start at 0 and end at the number of nodes, {nodes}; they are {offsets}")
     empty = np.flatnonzero(np.diff(offsets) <= 0)
     if len(empty):
-        raise InputError(f"graph {empty[0]} has no nodes; leave empty graphs out")
+        raise InputError(f"graph {empty[0]} has no nodes; omit empty graphs")
     if len(offsets) > 2:
         graph_of_node = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         graph_of_row = np.repeat(graph_of_node, np.diff(adjacency.indptr))
@@ -143,22 +143,22 @@ def checked_offsets(given: Any, adjacency: sp.csr_array) -> np.ndarray:
             i, j = _place(adjacency, crossing[0])
             raise InputError(
                 f"an edge joins node {i} of graph {graph_of_node[i]} with node {j} of graph {graph_of_node[j]}; "
-                "graphs of a set must not be connected"
+                "graphs must not be connected to each other"
             )
     return offsets
 
 
 def checked_features(features: Any, nodes: int) -> np.ndarray | sp.csr_array:
-    """Features as float32 or float64, dense or CSR; every value finite."""
+    """Return features as float32 or float64, dense or CSR; all values must be finite."""
     matrix = as_matrix(features)
     if matrix.ndim != 2:
-        raise InputError(f"features has shape {matrix.shape}; it must be a table, one row a node")
+        raise InputError(f"features has shape {matrix.shape}; it must be a table with one row per node")
     if matrix.shape[0] != nodes:
-        raise InputError(f"features has {matrix.shape[0]} rows, but the graph has {nodes} nodes; give one row a node")
+        raise InputError(f"features has {matrix.shape[0]} rows, but the graph has {nodes} nodes; give one row per node")
     if matrix.shape[1] == 0:
-        raise InputError("features has no columns; leave features out to use node degrees instead")
+        raise InputError("features has no columns; omit features to use node degrees instead")
     if np.issubdtype(matrix.dtype, np.complexfloating):
-        raise InputError("features are complex numbers; give real and imaginary parts as columns of their own")
+        raise InputError("features are complex numbers; give real and imaginary parts as separate columns")
     if matrix.dtype not in (np.float32, np.float64):
         try:
             matrix = matrix.astype(np.float32)
@@ -177,18 +177,18 @@ def checked_features(features: Any, nodes: int) -> np.ndarray | sp.csr_array:
 
 
 def checked_labels(labels: Any, nodes: int) -> np.ndarray:
-    """One category a node, numbers or text; none missing."""
+    """Return one category per node, numbers or text; none may be missing."""
     labels = as_matrix(labels, "node_labels")
     if labels.shape != (nodes,):
         raise InputError(
-            f"node_labels has shape {labels.shape}, but the graph has {nodes} nodes; give one label a node"
+            f"node_labels has shape {labels.shape}, but the graph has {nodes} nodes; give one label per node"
         )
     missing = [i for i, label in enumerate(labels) if label is None] if labels.dtype == object else []
     if not missing and labels.dtype.kind in "fcO":
-        missing = np.flatnonzero(labels != labels).tolist()  # NaN is the one value that differs from itself
+        missing = np.flatnonzero(labels != labels).tolist()  # only NaN differs from itself
     if missing:
-        raise InputError(f"node_labels: node {missing[0]} has none ({labels[missing[0]]}); give it a label of its own")
-    # Numbers or text, nothing else: those can be compared, and saved without pickling Python objects.
+        raise InputError(f"node_labels: node {missing[0]} has none ({labels[missing[0]]}); give it a label")
+    # Only numbers and text: they can be compared, and saved without pickle.
     if labels.dtype.kind == "O":
         labels = np.array(labels.tolist())
     if labels.dtype.kind == "S":

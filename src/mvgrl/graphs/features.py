@@ -1,7 +1,7 @@
-"""The initial node features: what each node looks like before anything is learned, as a constant matrix.
+"""The initial node features X, the constant input of the encoders.
 
-Features the graph brings come first, then its node labels, then its degrees. The encoder is fitted on the training
-graphs and applied to new ones, so that a column means the same thing in both.
+They are the graph's own features if it has any, else its node labels, else its degrees. The encoder is fitted on the
+training graphs and applied to new ones, so a column has the same meaning in both.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ logger = logging.getLogger(__name__)
 
 KINDS = ("auto", "given", "labels", "degree-one-hot", "degree", "labels+degree")
 NORMALISATIONS = ("none", "row", "standard")
-_SPARSE_BELOW = 0.25  # share of non-zeros under which a table is kept as a sparse one
+_SPARSE_BELOW = 0.25  # tables with a smaller share of non-zeros are stored as sparse matrices
 
 
 class CentredMatrix(Matrix):
-    """A matrix less one row from all of its rows, M − 1·o, without filling in M's zeros: (M − 1·o)Θ = MΘ − 1·(oΘ).
+    """A matrix with the same row subtracted from each row, M − 1·o; M stays sparse: (M − 1·o)Θ = MΘ − 1·(oΘ).
 
     >>> CentredMatrix(DenseMatrix(torch.eye(2)), torch.tensor([1.0, 0.0])) @ torch.ones(2, 1)
     tensor([[0.],
@@ -42,30 +42,37 @@ class CentredMatrix(Matrix):
         return self.matrix @ right - self.offset.to(right.dtype) @ right
 
     def multiply(self, right: Tensor) -> Tensor:
-        """The plain product, outside autograd."""
+        """Return the product without recording gradients."""
         return self.matrix.multiply(right) - self.offset.to(right.dtype) @ right
 
     def rows(self, nodes: Tensor) -> CentredMatrix:
-        """The given rows, all columns."""
+        """Return the given rows, with all columns."""
         return CentredMatrix(self.matrix.rows(nodes), self.offset)
 
     def to(self, device: torch.device | str) -> CentredMatrix:
-        """The same on another device."""
+        """Return the matrix on another device."""
         return CentredMatrix(self.matrix.to(device), self.offset.to(device))
 
     def dense(self) -> Tensor:
-        """The whole matrix, zeros filled in."""
+        """Return all entries as one dense tensor."""
         return self.matrix.dense() - self.offset
 
 
 class FeatureEncoder:
-    """Turns a graph into its initial features X (n×width), the same way for the graphs of training and new ones.
+    """Turns a graph into its initial features X (n×width), in the same way for training graphs and new ones.
 
-    ``kind``: ``given`` features, ``labels`` one-hot, ``degree-one-hot`` (neighbours counted up to ``degree_cap``, more
-    share the last column), ``degree`` as one number, ``labels+degree`` both one-hots side by side, or ``auto``: the
-    first of given, labels, degree-one-hot that the graph has. ``normalise`` is for given features: ``row`` (absolute
-    values add up to 1), ``standard`` (each column less its mean, over its deviation) or ``none``; of the others only
-    ``degree`` heeds it, and of the choices only ``standard``.
+    ``kind`` is one of
+
+    * ``given``: the features of the graph.
+    * ``labels``: the node labels, one-hot encoded.
+    * ``degree-one-hot``: the number of neighbours, one-hot encoded; degrees from ``degree_cap`` up share a column.
+    * ``degree``: the number of neighbours in one column.
+    * ``labels+degree``: ``labels`` and ``degree-one-hot`` side by side.
+    * ``auto``: the first of ``given``, ``labels`` and ``degree-one-hot`` that the graph has.
+
+    ``normalise`` scales given features: ``row`` (the absolute values of a row sum to 1), ``standard`` (subtract the
+    mean of each column and divide by its standard deviation) or ``none``. ``standard`` also applies to ``degree``; the
+    one-hot encodings are never scaled.
 
     >>> graph = Graph.from_edges([0, 1], [1, 2], nodes=4)
     >>> FeatureEncoder("degree-one-hot").fit(graph).transform(graph).dense()
@@ -75,23 +82,23 @@ class FeatureEncoder:
             [1., 0., 0.]])
     """
 
-    kind_: str  # what auto came to
-    width: int  # columns of X
-    degrees_: int = 0  # columns of the degree one-hot
-    labels_: np.ndarray | None = None  # the vocabulary, sorted
-    mean_: np.ndarray | None = None  # per column, with standard
-    scale_: np.ndarray | None = None  # 1/deviation, 0 for a column that never changes
-    names_: tuple[str, ...] | None = None  # of given features, where they have names
+    kind_: str  # the kind that auto was resolved to
+    width: int  # number of columns of X
+    degrees_: int = 0  # number of columns of the one-hot encoded degrees
+    labels_: np.ndarray | None = None  # the sorted vocabulary
+    mean_: np.ndarray | None = None  # mean per column, with normalise="standard"
+    scale_: np.ndarray | None = None  # 1/standard deviation, 0 for a constant column
+    names_: tuple[str, ...] | None = None  # names of the given features, if they have names
 
     def __init__(self, kind: str = "auto", normalise: str = "row", degree_cap: int = 100) -> None:
         check_name("features", kind, KINDS)
         check_name("normalise", normalise, NORMALISATIONS)
         if isinstance(degree_cap, bool) or not isinstance(degree_cap, (int, np.integer)) or degree_cap < 1:
-            raise SettingsError(f"degree_cap is {degree_cap!r}; it must be a whole number from 1")
+            raise SettingsError(f"degree_cap is {degree_cap!r}; it must be a positive integer")
         self.kind, self.normalise, self.degree_cap = kind, normalise, int(degree_cap)
 
     def fit(self, graph: Graph) -> FeatureEncoder:
-        """Learn the columns: the label vocabulary, the largest degree, means and deviations."""
+        """Learn the columns from a graph: the label vocabulary, the largest degree, means and standard deviations."""
         self.labels_ = self.mean_ = self.scale_ = self.names_ = None
         self.degrees_ = 0
         self.kind_ = _first_available(graph) if self.kind == "auto" else self.kind
@@ -110,7 +117,7 @@ class FeatureEncoder:
         return self
 
     def transform(self, graph: Graph, dtype: torch.dtype = torch.float32) -> Matrix:
-        """The features of any graph, in the columns of the fitted one; sparse where most of them are zero."""
+        """Return the features of a graph, in the columns learned by ``fit``; sparse if most of them are zero."""
         self._check_fitted()
         if self.kind_ not in ("given", "degree"):
             return SparseMatrix.from_scipy(self._one_hots(graph), dtype=dtype)
@@ -118,7 +125,7 @@ class FeatureEncoder:
         if table.shape[1] != self.width:
             raise InputError(
                 f"the graph has {table.shape[1]} features, but the encoder was fitted on {self.width}; "
-                "give the same columns in the same order"
+                "use the same columns in the same order"
             )
         if self.normalise == "row" and self.kind_ == "given":
             table = _rows_to_one(table)
@@ -132,11 +139,11 @@ class FeatureEncoder:
         return DenseMatrix(torch.from_numpy(np.array(table)).to(dtype))
 
     def settings(self) -> dict[str, Any]:
-        """What the constructor was given, to be saved beside :meth:`to_arrays`."""
+        """Return the arguments of the constructor, to be saved together with :meth:`to_arrays`."""
         return {"kind": self.kind, "normalise": self.normalise, "degree_cap": self.degree_cap}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """What was learned, as arrays of numbers (text as its UTF-8 bytes), which any tensor file can hold.
+        """Return the fitted state as numeric arrays (text as UTF-8 bytes), which any tensor file can hold.
 
         >>> encoder = FeatureEncoder("labels").fit(Graph.from_edges([0], [1], node_labels=["C", "N"]))
         >>> FeatureEncoder.from_arrays(encoder.to_arrays(), **encoder.settings()).labels_
@@ -155,7 +162,7 @@ class FeatureEncoder:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], **settings: Any) -> FeatureEncoder:
-        """The fitted encoder that :meth:`to_arrays` and :meth:`settings` came from."""
+        """Restore a fitted encoder from the output of :meth:`to_arrays` and :meth:`settings`."""
         encoder = cls(**settings)
         encoder.kind_ = _from_bytes(arrays["kind"])
         encoder.width, encoder.degrees_ = int(arrays["width"][0]), int(arrays["degrees"][0])
@@ -170,16 +177,16 @@ class FeatureEncoder:
             raise SettingsError("the feature encoder is not fitted; call fit with the training graphs first")
 
     def _numbers(self, graph: Graph) -> Any:
-        """Given features or degrees, as they are: CSR where they are mostly zeros, else dense.
+        """Return given features or degrees before scaling: as CSR if they are mostly zeros, else dense.
 
-        Features are rounded to single precision before anything is computed from them, and how they came does not
-        decide how they are kept: a table then gives the same embeddings whether it was read from text, as doubles, or
-        from a benchmark's files, as singles, or from a sparse matrix.
+        Features are first rounded to single precision, and their storage does not depend on their input format. So the
+        same table gives the same embeddings, whether it comes from text (doubles), from a benchmark's files (singles)
+        or as a sparse matrix.
         """
         if self.kind_ == "degree":
             return graph.degrees[:, None].astype(np.float64)
         if graph.features is None:
-            raise InputError("the graph has no features; give some, or encode its degrees (kind='degree-one-hot')")
+            raise InputError("the graph has no features; provide them, or use its degrees (kind='degree-one-hot')")
         table = _in_single_precision(graph.features[:, self.columns_of(graph)])
         sparse = sp.issparse(table)
         filled = (table.nnz if sparse else np.count_nonzero(table)) / (table.shape[0] * table.shape[1])
@@ -188,21 +195,22 @@ class FeatureEncoder:
         return table.toarray() if sparse else table
 
     def columns_of(self, graph: Graph) -> Any:
-        """Which of a graph's columns are the fitted ones, in their order; columns of other names are refused."""
+        """Return which columns of a graph are the fitted ones, in their order; other names raise an error."""
         known, names = self.names_, graph.feature_names
         if known is None or names is None or names == known:
             return slice(None)
-        lacking = [name for name in known if name not in names] or [name for name in names if name not in known]
-        if lacking:
-            where = "graph has no" if lacking[0] in known else "model knows no"
+        missing = [name for name in known if name not in names]
+        unknown = [name for name in names if name not in known]
+        if missing or unknown:
+            problem = f"the graph has no feature {missing[0]!r}" if missing else f"unknown feature {unknown[0]!r}"
             raise InputError(
-                f"the {where} feature {lacking[0]!r}; give the columns that were trained with, "
+                f"{problem}; use the columns the model was trained with, "
                 f"{', '.join(known[:10])}{', …' if len(known) > 10 else ''}"
             )
         return [names.index(name) for name in known]
 
     def _one_hots(self, graph: Graph) -> sp.csr_array:
-        """Label one-hot, degree one-hot, or both side by side."""
+        """Return one-hot encoded labels, degrees, or both side by side."""
         parts = []
         if self.labels_ is not None:
             labels = _node_labels(graph)
@@ -215,7 +223,7 @@ class FeatureEncoder:
             known = self.labels_[column] == labels
             if not known.all():
                 node = int(np.flatnonzero(~known)[0])
-                message = "%d nodes have labels unseen in fit and get zeros (the first is node %d, label %r)"
+                message = "%d nodes have labels not seen in training, encoded as zeros (first: node %d, label %r)"
                 logger.warning(message, int((~known).sum()), node, labels[node].item())
             parts.append(_one_hot(column, len(self.labels_), known))
         if self.degrees_:
@@ -232,7 +240,7 @@ def _first_available(graph: Graph) -> str:
 def _node_labels(graph: Graph) -> np.ndarray:
     if graph.node_labels is None:
         raise InputError(
-            "the graph has no node labels; give node_labels, or encode its degrees (kind='degree-one-hot')"
+            "the graph has no node labels; provide node_labels, or use its degrees (kind='degree-one-hot')"
         )
     return graph.node_labels
 
@@ -243,15 +251,15 @@ def _one_hot(column: np.ndarray, width: int, known: np.ndarray | None = None) ->
 
 
 def _in_single_precision(features: Any) -> Any:
-    """The table with every value a float32, and a sparse one without stored zeros; the caller's stays as it is."""
-    with np.errstate(over="ignore"):  # said below, with the place
+    """Convert a table to float32 and remove stored zeros from a sparse one; the input is not modified."""
+    with np.errstate(over="ignore"):  # reported below
         table = features.astype(np.float32, copy=False)
     if table is not features:
         rows, columns = (abs(table) == np.inf).nonzero()
         if len(rows):
             raise InputError(
-                f"features: row {rows[0]}, column {columns[0]} is {features[rows[0], columns[0]]}, more than single "
-                "precision holds (3.4e38); scale the column down"
+                f"features: row {rows[0]}, column {columns[0]} is {features[rows[0], columns[0]]}, too large for "
+                "single precision (3.4e38); scale the column down"
             )
     if sp.issparse(table) and not table.data.all():
         table = table.copy()
@@ -264,14 +272,14 @@ def _rows_to_one(table: Any) -> Any:
         sums = (abs(table).astype(np.float64) @ np.ones(table.shape[1])).reshape(-1, 1)
     else:
         sums = np.zeros((table.shape[0], 1))
-        for column in range(table.shape[1]):  # from left to right, as that product goes: the same sum to the bit
+        for column in range(table.shape[1]):  # from left to right, like the sparse product: bit-identical sums
             sums[:, 0] += abs(table[:, column])
-    factor = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)  # a row of zeros stays one
+    factor = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)  # rows of zeros stay zero
     return sp.csr_array(table.multiply(factor)) if sp.issparse(table) else table * factor
 
 
 def _mean_and_scale(table: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Per column, the mean and 1/deviation, in double precision and, for a sparse table, over its entries alone."""
+    """Return mean and 1/standard deviation per column in double precision; a sparse table is not densified."""
     count = table.shape[0]
     if sp.issparse(table):
         entries = sp.csc_array(table, dtype=np.float64)
@@ -284,9 +292,9 @@ def _mean_and_scale(table: Any) -> tuple[np.ndarray, np.ndarray]:
         mean = table.mean(axis=0, dtype=np.float64)
         squares = ((table - mean) ** 2).sum(axis=0)
         highest, lowest = table.max(axis=0), table.min(axis=0)
-    # Rounding may leave a constant column a tiny deviation, which would blow it up: what counts is whether it changes.
-    changes = (highest > lowest) & (squares > 0)
-    return mean, np.divide(1.0, np.sqrt(squares / count), out=np.zeros_like(mean), where=changes)
+    # Rounding may give a constant column a tiny deviation; dividing by it would only amplify the rounding errors.
+    varies = (highest > lowest) & (squares > 0)
+    return mean, np.divide(1.0, np.sqrt(squares / count), out=np.zeros_like(mean), where=varies)
 
 
 def _to_bytes(value: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""NetworkX's graphs: names become ids, numeric attributes features, and the attribute "weight" counts."""
+"""Convert NetworkX graphs: names become ids, numeric attributes features, and "weight" the edge weights."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ from mvgrl.graphs.named import NamedGraph
 VECTORS = ("features", "x")
 
 
-def from_networkx(
-    graphs: Sequence[Any], *, label: str | None = None, named: bool = False, whole_numbers: bool = False
-) -> NamedGraph:
-    """One or many NetworkX graphs side by side.
+def from_networkx(graphs: Sequence[Any], *, label: str | None = None, parse_integers: bool = False) -> NamedGraph:
+    """Convert one or many NetworkX graphs.
 
-    A node attribute that is a number on every node is a feature, as is a vector under "features" or "x"; they stand
-    in the order of their names, f2 ahead of f10. ``label`` is the attribute to be predicted, of the nodes or of the
-    graphs. ``named`` keeps the id even of a single graph. ``whole_numbers`` reads "12" as 12 where all ids are like
-    that: files that can only hold text need it.
+    A node attribute that is a number on every node is a feature, as is a vector named "features" or "x"; features are
+    sorted by name, f2 before f10. ``label`` is the attribute with the labels, of the nodes or of the graphs.
+    ``parse_integers`` converts ids such as "12" to integers if all of them can be, for files that only hold text.
 
     >>> import networkx as nx
     >>> from_networkx([nx.Graph([("ann", "bob")])]).node_ids.tolist()
@@ -35,7 +32,7 @@ def from_networkx(
     node_ids, ends, weights = [], [], []
     for number, graph in enumerate(graphs):
         if not len(graph):
-            raise InputError(f"graph {number} has no nodes; leave empty graphs out")
+            raise InputError(f"graph {number} has no nodes; omit empty graphs")
         node_ids.append(_ids(list(graph)))
         ends.append(_ends(graph))
         weights.append(_weights(graph))
@@ -43,41 +40,41 @@ def from_networkx(
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     sources, targets = np.concatenate([end + start for end, start in zip(ends, offsets[:-1], strict=True)], axis=1)
     weighted = any(any(weight is not None for weight in some) for some in weights)
-    strengths = [1.0 if weight is None else weight for weight in chain.from_iterable(weights)] if weighted else None
+    edge_weights = [1.0 if weight is None else weight for weight in chain.from_iterable(weights)] if weighted else None
     records = [record for graph in graphs for _, record in graph.nodes(data=True)]
-    features, names, left_out = _features(records, "label" if label is None else label)
+    features, names, ignored = _features(records, "label" if label is None else label)
     labels = _labels(graphs, records, label)
-    made = Graph.from_edges(sources, targets, strengths, nodes=int(offsets[-1]), features=features, offsets=offsets)
-    notes = (f"node attributes left out (not a number on every node): {', '.join(left_out)}",) if left_out else ()
-    ids = _one_kind(node_ids, whole_numbers)
-    graph_ids = _graph_ids(graphs) if named or len(graphs) > 1 else None
+    made = Graph.from_edges(sources, targets, edge_weights, nodes=int(offsets[-1]), features=features, offsets=offsets)
+    notes = (f"ignored node attributes (not a number on every node): {', '.join(ignored)}",) if ignored else ()
+    ids = _same_type(node_ids, parse_integers)
+    graph_ids = _graph_ids(graphs) if len(graphs) > 1 else None
     return NamedGraph(replace(made, notes=made.notes + notes, feature_names=names), ids, graph_ids, labels)
 
 
 def _ids(names: list[Any]) -> np.ndarray:
-    """The names of a graph's nodes: integers where all are, else text; still one a node."""
+    """Convert the names of a graph's nodes to integers if all of them are, else to text; they must remain unique."""
     if all(isinstance(name, Integral) and not isinstance(name, bool) for name in names):
         try:
             return np.array(names, dtype=np.int64)
-        except OverflowError:  # past 64 bits: as text they stay what they are
+        except OverflowError:  # more than 64 bits: text keeps them exact
             pass
     seen: dict[str, Any] = {}
     for name in names:
         text = str(name)
         if text in seen:
-            raise InputError(f"the nodes {seen[text]!r} and {name!r} have the same name as text; rename one of them")
+            raise InputError(f"the nodes {seen[text]!r} and {name!r} are the same as text; rename one of them")
         seen[text] = name
     return np.array(list(seen), dtype=np.str_)
 
 
-def _one_kind(parts: list[np.ndarray], whole_numbers: bool) -> np.ndarray:
+def _same_type(parts: list[np.ndarray], parse_integers: bool) -> np.ndarray:
     ids = np.concatenate(parts if len({part.dtype.kind for part in parts}) == 1 else [p.astype(str) for p in parts])
-    if whole_numbers and ids.dtype.kind == "U":
+    if parse_integers and ids.dtype.kind == "U":
         try:
-            read = ids.astype(np.int64)
+            integers = ids.astype(np.int64)
         except (ValueError, OverflowError):
             return ids
-        return read if np.array_equal(read.astype(str), ids) else ids  # "007" is no number: it would lose its zeros
+        return integers if np.array_equal(integers.astype(str), ids) else ids  # "007" would lose its zeros
     return ids
 
 
@@ -92,17 +89,17 @@ def _weights(graph: Any) -> list[Any]:
     for source, target, weight in graph.edges(data="weight"):
         if weight is not None and not (_is_number(weight) and 0 <= weight < np.inf):
             raise InputError(
-                f"the edge from {source!r} to {target!r} has weight {weight!r}; weights must be finite numbers and "
-                "not negative: drop the edge or transform the weights"
+                f"the edge from {source!r} to {target!r} has weight {weight!r}; weights must be finite and not "
+                "negative: drop the edge or transform the weights"
             )
         weights.append(weight)
     return weights
 
 
 def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | None, tuple[str, ...] | None, list[str]]:
-    """The feature columns of all nodes, their names, and the names of attributes that make none."""
-    names = sorted({name for record in records for name in record if name != label}, key=_in_order)
-    columns, made, left_out = [], [], []
+    """Return the features of all nodes, their names, and the names of the ignored attributes."""
+    names = sorted({name for record in records for name in record if name != label}, key=_natural_order)
+    columns, feature_names, ignored = [], [], []
     for name in names:
         values = [record.get(name) for record in records]
         if all(_is_number(value) for value in values):
@@ -110,23 +107,22 @@ def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | N
         elif name in VECTORS and all(hasattr(value, "__len__") for value in values):
             column = _block(str(name), values)
         else:
-            left_out.append(str(name))
+            ignored.append(str(name))
             continue
         bad = np.argwhere(~np.isfinite(column))
         if len(bad):
             raise InputError(
-                f"attribute {name!r} of node {bad[0][0]} is {column[tuple(bad[0])]}; fill or drop it first"
+                f"attribute {name!r} of node {bad[0][0]} is {column[tuple(bad[0])]}; fill it in or drop the attribute"
             )
         columns.append(column)
-        single = _is_number(values[0])
-        made += [str(name)] if single else [f"{name}[{i}]" for i in range(column.shape[1])]
+        feature_names += [str(name)] if _is_number(values[0]) else [f"{name}[{i}]" for i in range(column.shape[1])]
     if not columns:
-        return None, None, left_out
-    return np.concatenate(columns, axis=1), tuple(made), left_out
+        return None, None, ignored
+    return np.concatenate(columns, axis=1), tuple(feature_names), ignored
 
 
-def _in_order(name: Any) -> tuple[list[Any], str]:
-    """By text and whole numbers in turn: numbered columns then stand as they do in a table of them."""
+def _natural_order(name: Any) -> tuple[list[Any], str]:
+    """Sort key that compares digits as numbers, so f2 comes before f10."""
     parts = re.split("([0-9]{1,18})", str(name))
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], str(name)
 
@@ -136,23 +132,23 @@ def _block(name: str, values: list[Any]) -> np.ndarray:
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is not None:
         raise InputError(
-            f"attribute {name!r} of node {odd} has {lengths[odd]} values, but that of node 0 has {lengths[0]}; "
-            "all nodes need the same number"
+            f"attribute {name!r} of node {odd} has {lengths[odd]} values, but node 0 has {lengths[0]}; "
+            "give every node the same number of values"
         )
     try:
         return np.array([np.asarray(value, dtype=np.float64) for value in values]).reshape(len(values), -1)
     except (TypeError, ValueError) as error:
-        raise InputError(f"attribute {name!r} is not made of numbers ({error}); encode it first") from None
+        raise InputError(f"attribute {name!r} is not numeric ({error}); encode it as numbers") from None
 
 
 def _labels(graphs: Sequence[Any], records: list[dict[Any, Any]], given: str | None) -> np.ndarray | None:
     label = "label" if given is None else given
     of_graphs = [graph.graph.get(label) for graph in graphs]
     of_nodes = [record.get(label) for record in records]
-    whole = all(value is not None for value in of_graphs)
-    if whole and (len(graphs) > 1 or not any(value is not None for value in of_nodes)):
+    complete = all(value is not None for value in of_graphs)
+    if complete and (len(graphs) > 1 or not any(value is not None for value in of_nodes)):
         return _label_array(of_graphs)
-    if any(value is not None for value in of_nodes):  # the label of a single graph is its title, more likely
+    if any(value is not None for value in of_nodes):  # the label of a single graph is more likely its title
         return _label_array(of_nodes)
     if given is not None:
         check_name("node attribute", given, sorted({str(name) for record in records for name in record}), InputError)
@@ -160,7 +156,7 @@ def _labels(graphs: Sequence[Any], records: list[dict[Any, Any]], given: str | N
 
 
 def _label_array(values: list[Any]) -> np.ndarray:
-    """Numbers where all known labels are, else text; NaN or an empty text where there is none."""
+    """Convert labels to numbers if all known ones are, else to text; a missing label is NaN or an empty string."""
     known = [value for value in values if value is not None]
     if all(_is_number(value) for value in known):
         return np.array(values if len(known) == len(values) else [np.nan if v is None else v for v in values])

@@ -1,4 +1,4 @@
-"""The graph every other part works on: checked, undirected, weighted; one graph or many side by side."""
+"""The graph that all other modules work on: validated, undirected, weighted; one graph or many."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """One graph, or many as the diagonal blocks of one adjacency matrix.
+    """One graph, or many graphs as the diagonal blocks of one adjacency matrix.
 
-    Make one with :meth:`from_edges`, :meth:`from_scipy`, :meth:`from_pyg` or :meth:`join`, which clean what they
-    are given: directed edges become undirected, repeated ones are merged, self-loops are dropped (every view puts
-    one of weight 1 on every node, Â = A + I). What was done is in ``notes``.
+    Create it with :meth:`from_edges`, :meth:`from_scipy`, :meth:`from_pyg` or :meth:`join`, which clean their input:
+    directed edges become undirected, duplicate edges are merged, and self-loops are dropped (every view adds one of
+    weight 1 to every node, Â = A + I). ``notes`` lists these changes.
 
     >>> graph = Graph.from_edges([0, 1, 2], [1, 2, 3], nodes=5)
     >>> graph.nodes, graph.edges, graph.count
     (5, 3, 1)
     """
 
-    adjacency: sp.csr_array  # n×n, symmetric, positive weights, empty diagonal
+    adjacency: sp.csr_array  # n×n, symmetric, positive weights, zero diagonal
     features: np.ndarray | sp.csr_array | None = None  # n×d
-    node_labels: np.ndarray | None = None  # n categories that describe the nodes; not what is to be predicted
-    offsets: np.ndarray = field(default=None)  # type: ignore[arg-type]  # graph i has nodes offsets[i]:offsets[i+1]
+    node_labels: np.ndarray | None = None  # n categories, used as input; not classes to predict
+    offsets: np.ndarray = field(default=None)  # type: ignore[arg-type]  # nodes of graph i: offsets[i]:offsets[i+1]
     notes: tuple[str, ...] = ()
-    feature_names: tuple[str, ...] | None = None  # d of them, where the columns have names
+    feature_names: tuple[str, ...] | None = None  # d names, if the feature columns have names
 
     def __post_init__(self) -> None:
         adjacency = checks.checked_adjacency(self.adjacency)
@@ -49,30 +49,32 @@ class Graph:
             checked["features"] = checks.checked_features(self.features, nodes)
             width = checked["features"].shape[1]
             if self.feature_names is not None and len(self.feature_names) != width:
-                raise InputError(f"{len(self.feature_names)} feature_names for {width} features; give one a column")
+                raise InputError(
+                    f"{len(self.feature_names)} feature_names for {width} features; give one name per column"
+                )
         if self.node_labels is not None:
             checked["node_labels"] = checks.checked_labels(self.node_labels, nodes)
         for name, value in checked.items():
-            object.__setattr__(self, name, value)  # the way a frozen dataclass sets its own fields
+            object.__setattr__(self, name, value)  # the dataclass is frozen
 
     @property
     def nodes(self) -> int:
-        """How many nodes, over all graphs."""
+        """Number of nodes in all graphs."""
         return int(self.adjacency.shape[0])
 
     @property
     def edges(self) -> int:
-        """How many undirected edges, over all graphs."""
+        """Number of undirected edges in all graphs."""
         return int(self.adjacency.nnz) // 2
 
     @property
     def count(self) -> int:
-        """How many graphs."""
+        """Number of graphs."""
         return len(self.offsets) - 1
 
     @property
     def size_text(self) -> str:
-        """Its size for a person.
+        """The numbers of graphs, nodes and edges as readable text.
 
         >>> Graph.from_edges([0, 1], [1, 2]).size_text
         'one graph, 3 nodes, 2 edges'
@@ -82,22 +84,22 @@ class Graph:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Nodes per graph."""
+        """Number of nodes per graph."""
         return np.diff(self.offsets)
 
     @property
     def degrees(self) -> np.ndarray:
-        """Neighbours per node, whatever the weights."""
+        """Number of neighbours per node, regardless of weights."""
         return np.asarray(np.diff(self.adjacency.indptr), dtype=np.int64)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the structure: equal graphs, equal fingerprints, whatever the features."""
+        """A hash of the structure: equal graphs have equal fingerprints, regardless of their features."""
         return _digest([self.adjacency, self.offsets])
 
     @cached_property
     def content_fingerprint(self) -> str:
-        """A hash of everything that training sees: structure, features and node labels."""
+        """A hash of everything that training depends on: structure, features and node labels."""
         return _digest([self.adjacency, self.offsets, self.features, self.node_labels])
 
     @classmethod
@@ -112,17 +114,18 @@ class Graph:
         node_labels: Any = None,
         offsets: Any = None,
     ) -> Graph:
-        """From end points numbered from 0; without ``nodes``, as many as features, labels or offsets tell.
+        """Create a graph from the endpoints of its edges, node numbers that start at 0.
 
-        Repeated edges count once, or add up their weights where weights are given. Where both directions are given
-        with different weights, the larger counts.
+        Without ``nodes``, the number of nodes follows from features, labels or offsets, or else from the edges.
+        Duplicate edges are merged; if there are weights, they are summed. If the two directions of an edge have
+        different weights, the larger one is used.
 
         >>> Graph.from_edges([0, 1, 1], [1, 0, 1], features=[[1.0], [0.0], [2.0]]).notes
-        ('self-loops dropped (each view gives every node one of weight 1)',)
+        ('self-loops dropped (every view adds one of weight 1 to every node)',)
         """
         sources, targets = checks.checked_ends(sources, "sources"), checks.checked_ends(targets, "targets")
         if len(sources) != len(targets):
-            raise InputError(f"{len(sources)} sources but {len(targets)} targets; an edge has one of each")
+            raise InputError(f"{len(sources)} sources but {len(targets)} targets; give one of each per edge")
         highest = int(max(sources.max(initial=-1), targets.max(initial=-1)))
         per_node = {"features": features, "node_labels": node_labels}
         if offsets is not None and len(offsets):
@@ -137,15 +140,17 @@ class Graph:
 
     @classmethod
     def from_scipy(cls, adjacency: Any, features: Any = None, **more: Any) -> Graph:
-        """From a square SciPy matrix or NumPy array; all stored values 1 means unweighted.
+        """Create a graph from a square SciPy matrix or NumPy array, unweighted if all stored values are 1.
 
         >>> Graph.from_scipy(np.array([[0, 2.0], [2.0, 0]])).edges
         1
         """
         shape = np.shape(adjacency)
         if len(shape) != 2 or shape[0] != shape[1]:
-            raise InputError(f"the adjacency has shape {shape}; it must be square, one row and column a node")
-        entries = sp.coo_array(checks.as_matrix(adjacency, "the adjacency"))  # CSR on the way: its repeats add up
+            raise InputError(
+                f"the adjacency has shape {shape}; it must be square, with one row and one column per node"
+            )
+        entries = sp.coo_array(checks.as_matrix(adjacency, "the adjacency"))  # by way of CSR, which sums duplicates
         unweighted = bool(np.all(entries.data == 1))
         weights = None if unweighted else entries.data
         sources, targets = entries.coords
@@ -153,9 +158,10 @@ class Graph:
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
-        """From a PyTorch Geometric ``Data``, or a list, ``Dataset`` or ``Batch`` of them; the input is not changed.
+        """Create a graph from a PyTorch Geometric ``Data``, or a list, ``Dataset`` or ``Batch``; it is not modified.
 
-        ``x`` becomes the features; ``edge_weight``, or a single floating-point column in ``edge_attr``, the weights.
+        ``x`` becomes the features, and ``edge_weight``, or ``edge_attr`` if it is a single floating-point column, the
+        weights.
         """
         from mvgrl.graphs.pyg import graph_arguments, is_data
 
@@ -167,7 +173,7 @@ class Graph:
 
     @classmethod
     def join(cls, graphs: Sequence[Graph]) -> Graph:
-        """Many graphs as one, block-diagonal, in the order given.
+        """Join graphs into one block-diagonal graph, in the given order.
 
         >>> Graph.join([Graph.from_edges([0], [1]), Graph.from_edges([], [], nodes=3)]).sizes
         array([2, 3])
@@ -185,7 +191,7 @@ class Graph:
         )
 
     def select(self, graphs: Sequence[int] | np.ndarray) -> Graph:
-        """Some of the graphs, by number, in the order given.
+        """Select graphs by number, in the given order.
 
         >>> Graph.from_edges([0], [1], offsets=[0, 2, 5]).select([1, 0]).sizes
         array([3, 2])
@@ -195,13 +201,13 @@ class Graph:
         if len(outside):
             raise InputError(f"there is no graph {outside[0]}; graphs are numbered 0 to {self.count - 1}")
         if not len(chosen):
-            raise InputError("no graphs were chosen; there is nothing to embed")
+            raise InputError("no graphs were selected; there is nothing to embed")
         sizes = self.sizes[chosen]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        shift = np.repeat(self.offsets[chosen] - offsets[:-1], sizes)  # from a node's new number to its old one
+        shift = np.repeat(self.offsets[chosen] - offsets[:-1], sizes)  # old node number minus new node number
         nodes = np.arange(offsets[-1]) + shift
         rows = self.adjacency[nodes]
-        columns = rows.indices - np.repeat(shift, np.diff(rows.indptr))  # neighbours move with their graph
+        columns = rows.indices - np.repeat(shift, np.diff(rows.indptr))  # renumber the neighbours accordingly
         return Graph(
             sp.csr_array((rows.data, columns, rows.indptr), shape=(len(nodes), len(nodes))),
             None if self.features is None else self.features[nodes],
@@ -213,35 +219,35 @@ class Graph:
 
 
 def _shared(names: list[tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """The names all graphs have for their features; None where any has none, as PyG's."""
+    """Return the feature names all graphs share, or None if any graph has none, such as one from PyG."""
     known = set(names)
     if None in known:
         return None
     if len(known) > 1:
         one, other = (", ".join(some or ()) for some in sorted(known, key=names.index)[:2])
-        raise InputError(f"graphs have different features, {one} and {other}; give all the same columns in one order")
+        raise InputError(f"graphs have different features, {one} and {other}; use the same columns in the same order")
     return names[0]
 
 
 def _clean(
     sources: np.ndarray, targets: np.ndarray, weights: np.ndarray | None, nodes: int
 ) -> tuple[sp.csr_array, tuple[str, ...]]:
-    """The symmetric adjacency of any edge list, and what had to be done to get it."""
+    """Return the symmetric adjacency of an edge list, and notes on how the edges were changed."""
     notes = []
     loops = sources == targets
     if loops.any():
-        notes.append("self-loops dropped (each view gives every node one of weight 1)")
+        notes.append("self-loops dropped (every view adds one of weight 1 to every node)")
         sources, targets = sources[~loops], targets[~loops]
         weights = None if weights is None else weights[~loops]
     values = np.ones(len(sources)) if weights is None else weights
     directed = sp.csr_array(sp.coo_array((values, (sources, targets)), shape=(nodes, nodes)))
     if directed.nnz < len(sources):
-        notes.append("repeated edges merged" + ("" if weights is None else ", their weights added"))
+        notes.append("duplicate edges merged" + ("" if weights is None else ", their weights summed"))
     if weights is None:
         directed.data[:] = 1.0
     adjacency = sp.csr_array(directed.maximum(directed.T))
     if (adjacency != directed).nnz:
-        notes.append("edges taken in both directions")
+        notes.append("directed edges made undirected")
     for note in notes:
         logger.info(note)
     return adjacency, tuple(notes)
@@ -251,10 +257,10 @@ def _digest(parts: list[Any]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         for array in (part.indptr, part.indices, part.data) if sp.issparse(part) else (np.asarray(part),):
-            if array.dtype.kind in "OU":  # text, or nothing
+            if array.dtype.kind in "OU":  # text, or None
                 array = np.frombuffer(repr(array.tolist()).encode(), dtype=np.uint8)
             digest.update(f"{array.dtype.kind}{array.shape}".encode())
-            wide = np.float64 if array.dtype.kind == "f" else np.int64  # SciPy's indices have 32 bits or 64
+            wide = np.float64 if array.dtype.kind == "f" else np.int64  # SciPy's indices are 32-bit or 64-bit
             digest.update(np.ascontiguousarray(array, dtype=wide).data)
     return digest.hexdigest()
 
@@ -264,13 +270,15 @@ def _stacked(parts: list[Any], name: str) -> Any:
     if len(missing) == len(parts):
         return None
     if missing:
-        raise InputError(f"graph {missing[0]} has no {name}, but others have; give them to all graphs or to none")
+        raise InputError(f"graph {missing[0]} has no {name}, but others do; give {name} for all graphs or for none")
     if parts[0].ndim == 1:
         return np.concatenate(parts)
     widths = [part.shape[1] for part in parts]
     if len(set(widths)) > 1:
-        odd = next(i for i, width in enumerate(widths) if width != widths[0])
-        raise InputError(f"graph {odd} has {widths[odd]} {name}, but graph 0 has {widths[0]}; all graphs need the same")
+        different = next(i for i, width in enumerate(widths) if width != widths[0])
+        raise InputError(
+            f"graph {different} has {widths[different]} {name}, but graph 0 has {widths[0]}; all need the same number"
+        )
     if any(sp.issparse(part) for part in parts):
         return sp.csr_array(sp.vstack([sp.csr_array(part) for part in parts]))
     return np.concatenate(parts)

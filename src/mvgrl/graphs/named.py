@@ -1,4 +1,4 @@
-"""A graph with the names its owner knows it by: the ids of nodes and graphs, and what is to be predicted of them."""
+"""A graph with the ids of its nodes and graphs, and with labels."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mvgrl.graphs.graph import Graph
 
 @dataclass(frozen=True, eq=False)
 class NamedGraph:
-    """A graph, or many side by side, with ids and labels as arrays of numbers or text, never of Python objects.
+    """One or many graphs with ids and labels, as arrays of numbers or text, never of Python objects.
 
-    A node id is unique within its graph. A label that is not known is NaN among numbers and empty among texts.
+    A node id is unique within its graph. An unknown label is NaN among numbers and empty among text.
 
     >>> named = NamedGraph(Graph.from_edges([0, 1], [1, 2]), np.array(["ann", "bob", "cy"]))
     >>> named.node_ids[named.graph.adjacency[[1]].indices].tolist()
@@ -23,32 +23,32 @@ class NamedGraph:
     """
 
     graph: Graph
-    node_ids: np.ndarray  # one a node
-    graph_ids: np.ndarray | None = None  # one a graph; None for a single graph without a name
-    labels: np.ndarray | None = None  # what is to be predicted: one a node or one a graph
+    node_ids: np.ndarray  # one per node
+    graph_ids: np.ndarray | None = None  # one per graph; None for a single graph without an id
+    labels: np.ndarray | None = None  # one per node or one per graph
 
     def __post_init__(self) -> None:
         nodes, graphs = self.graph.nodes, self.graph.count
         if self.graph_ids is None and graphs > 1:
-            raise InputError(f"there are {graphs} graphs but no graph_ids; give one a graph")
+            raise InputError(f"there are {graphs} graphs but no graph_ids; give one per graph")
         allowed = (
             ("node_ids", self.node_ids, "iuU", (nodes,), "node"),
             ("graph_ids", self.graph_ids, "iuU", (graphs,), "graph"),
-            ("labels", self.labels, "biufU", (nodes, graphs), "node or one a graph"),
+            ("labels", self.labels, "biufU", (nodes, graphs), "node or one per graph"),
         )
         for name, values, kinds, lengths, each in allowed:
             if values is None and name != "node_ids":
                 continue
             if not isinstance(values, np.ndarray) or values.dtype.kind not in kinds:
                 held = getattr(values, "dtype", type(values).__name__)
-                raise InputError(f"{name} holds {held}; it must be a NumPy array of numbers or of text")
+                raise InputError(f"{name} holds {held}; it must be a NumPy array of numbers or text")
             if values.ndim != 1 or len(values) not in lengths:
                 there = f"there are {nodes} nodes in {graphs} graphs"
-                raise InputError(f"{name} has shape {values.shape}, but {there}; give one a {each}")
+                raise InputError(f"{name} has shape {values.shape}, but {there}; give one per {each}")
 
     @property
     def labels_of(self) -> Literal["nodes", "graphs"] | None:
-        """What the labels describe; None where there are none.
+        """What the labels describe; None if there are no labels.
 
         >>> NamedGraph(Graph.from_edges([0], [1]), np.arange(2), labels=np.array([7])).labels_of
         'graphs'

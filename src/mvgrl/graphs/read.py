@@ -1,4 +1,4 @@
-"""Graphs from files: tables of edges, GraphML, GML, SciPy matrices, and folders in the benchmarks' two formats."""
+"""Read graphs from files: tables of edges, GraphML, GML, SciPy matrices, and folders in TU or Planetoid format."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from mvgrl.errors import InputError
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
-from mvgrl.tables.inputs import TABLES, checked_file
+from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file
 
-FILES = (*TABLES, ".graphml", ".gml", ".npz")
+EXTENSIONS = (*TABLE_EXTENSIONS, ".graphml", ".gml", ".npz")
 
 
 def read(
@@ -25,10 +25,10 @@ def read(
     id_column: str | None = None,
     label_column: str | None = None,
 ) -> NamedGraph:
-    """The graph of a file or folder, by the ending of its name.
+    """Read a graph from a file, by its extension, or from a folder.
 
-    ``nodes`` is a table of nodes beside one of edges, or the features beside a matrix. Ids are integers where every
-    one in the file is written as an integer is, else text.
+    ``nodes`` is the table of nodes for a table of edges, or the file of features for a matrix. Ids are integers if all
+    ids in the file are written as integers, else text.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -40,31 +40,31 @@ def read(
     if place.is_dir():
         _refuse(f"{place} is a folder", nodes=nodes, id_column=id_column, label_column=label_column)
         return _read_folder(place)
-    ending = checked_file(place, FILES, "or a folder in TU or Planetoid format")
-    if ending in TABLES:
+    extension = check_input_file(place, EXTENSIONS, "or a folder in TU or Planetoid format")
+    if extension in TABLE_EXTENSIONS:
         return _read_tables(place, None if nodes is None else Path(nodes), id_column, label_column)
     _refuse(f"{place} is not a table", id_column=id_column)
-    if ending == ".npz":
+    if extension == ".npz":
         _refuse(f"{place} is a matrix", label_column=label_column)
         return _read_matrix(place, None if nodes is None else Path(nodes))
-    _refuse(f"{place} brings its own nodes", nodes=nodes)
+    _refuse(f"{place} contains its own nodes", nodes=nodes)
     return _read_networkx(place, label_column)
 
 
-def _refuse(because: str, **given: Any) -> None:
+def _refuse(reason: str, **given: Any) -> None:
     for name, value in given.items():
         if value is not None:
-            raise InputError(f"{because}, so there is no use for {name} ({value}); leave it out")
+            raise InputError(f"{reason}, so {name} ({value}) does not apply; omit it")
 
 
 def _read_tables(edges: Path, nodes: Path | None, id_column: str | None, label_column: str | None) -> NamedGraph:
     from mvgrl.graphs.tables import from_tables
-    from mvgrl.tables.files import read_edges, read_nodes  # here: it needs pyarrow, and only its users pay
+    from mvgrl.tables.files import read_edges, read_nodes  # here: only tables need pyarrow
 
     table, place = read_edges(edges)
     if nodes is None:
         return from_tables(table, id_column=id_column, label_column=label_column, place=place)
-    checked_file(nodes, TABLES)
+    check_input_file(nodes, TABLE_EXTENSIONS)
     node_table, node_place = read_nodes(nodes, id_column)
     return from_tables(
         table, node_table, id_column=id_column, label_column=label_column, place=place, node_place=node_place
@@ -80,10 +80,10 @@ def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:
 
     try:
         graph = nx.read_graphml(path) if path.suffix.lower() == ".graphml" else _read_gml(path)
-    except Exception as error:  # the parsers raise many kinds on a damaged file
+    except Exception as error:  # the parsers raise many types of error on a damaged file
         raise InputError(f"{path} is not a {path.suffix[1:]} file, or is damaged: {error}; write it again") from None
     try:
-        return from_networkx([graph], label=label_column, whole_numbers=True)
+        return from_networkx([graph], label=label_column, parse_integers=True)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -96,7 +96,7 @@ def _read_gml(path: Path) -> Any:
     except nx.NetworkXError as error:
         if "no 'label'" not in str(error):
             raise
-        return nx.read_gml(path, label="id")  # GML need not name its nodes; its ids are integers
+        return nx.read_gml(path, label="id")  # labels are optional in GML; its ids are integers
 
 
 def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
@@ -106,7 +106,7 @@ def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if features is not None:
-        checked_file(features, (".npz", ".npy"))
+        check_input_file(features, (".npz", ".npy"))
         try:
             graph = replace(graph, features=_load_array(features))
         except InputError as error:
@@ -116,7 +116,7 @@ def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
 
 
 def _load_array(path: Path) -> Any:
-    """A SciPy matrix, or the one array of a NumPy file; never a pickle."""
+    """Load a SciPy matrix or the only array of a NumPy file; never a pickle."""
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -126,31 +126,33 @@ def _load_array(path: Path) -> Any:
             if len(names) == 1:
                 return loaded[names[0]]
         return sp.csr_array(sp.load_npz(path))
-    except Exception:  # a damaged zip may raise anything; NumPy's advice on pickles would be unsafe to pass on
+    except Exception:  # a damaged file may raise anything; NumPy's own message recommends unsafe pickles
         raise InputError(
-            f"{path} is damaged or holds no matrix of numbers; write it with scipy.sparse.save_npz or numpy.save"
+            f"{path} is damaged or not a matrix of numbers; write it with scipy.sparse.save_npz or numpy.save"
         ) from None
 
 
 def _read_folder(folder: Path) -> NamedGraph:
-    """A folder in TU or Planetoid format, or one with such a folder ``raw`` in it, as PyG keeps them."""
+    """Read a folder in TU or Planetoid format; the files may be in a subfolder ``raw``, as PyG stores them."""
     for place in (folder, folder / "raw"):
         for pattern, reader in (("*_A.txt", _read_tu), ("ind.*.graph", _read_planetoid)):
             found = sorted(place.glob(pattern))
             if len(found) > 1:
-                raise InputError(f"{place} holds several sets ({found[0].name}, {found[1].name}); keep one a folder")
+                raise InputError(
+                    f"{place} contains several datasets ({found[0].name}, {found[1].name}); keep one per folder"
+                )
             if not found:
                 continue
             try:
                 return reader(place, found[0].name)
             except OSError as error:
-                raise InputError(f"{place} cannot be read: {error}; the set is incomplete, get it anew") from None
-            except Exception as error:  # damaged files of a format without checks may raise anything
-                message = str(error)
-                raise InputError(message if str(place) in message else f"{place} is damaged: {message}") from None
+                raise InputError(f"{place} is incomplete: {error}; download it again") from None
+            except Exception as error:  # the formats have no checksums, so damaged files may raise anything
+                message = str(error) if str(place) in str(error) else f"{place} is damaged: {error}; download it again"
+                raise InputError(message) from None
     raise InputError(
-        f"{folder} is a folder, but of neither TU (NAME_A.txt …) nor Planetoid format (ind.NAME.graph …); "
-        f"give such a folder or a file: {', '.join(FILES)}"
+        f"{folder} is a folder in neither TU (NAME_A.txt, …) nor Planetoid format (ind.NAME.graph, …); "
+        f"give a folder in one of them, or a file: {', '.join(EXTENSIONS)}"
     )
 
 
@@ -159,7 +161,7 @@ def _read_tu(folder: Path, edges: str) -> NamedGraph:
 
     graph, target, classes = read_tu(folder, edges.removesuffix("_A.txt"))
     labels = np.array(classes).astype(np.int64)[target]
-    # The format numbers nodes and graphs from 1: those are the ids their owner knows.
+    # The format numbers nodes and graphs from 1, so these are the ids that users know.
     return NamedGraph(graph, np.arange(1, graph.nodes + 1), np.arange(1, graph.count + 1), labels)
 
 

@@ -1,8 +1,8 @@
-"""Tables of edges and nodes as a graph: ids become numbers in whole columns, never row by row."""
+"""Convert tables of edges and nodes to a graph, a column at a time: no loop over the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,19 @@ import pyarrow.compute as pc
 from mvgrl.errors import InputError
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
-from mvgrl.tables.columns import Place, check_names, find_ends, find_id, find_label, keys, labels, numbers, to_numpy
+from mvgrl.tables.columns import (
+    Place,
+    check_not_unnamed,
+    check_unique_names,
+    find_endpoints,
+    find_id,
+    find_label,
+    to_ids,
+    to_labels,
+    to_numbers,
+    to_numpy,
+)
+from mvgrl.tables.ids import Keyed, check_unique, encode, first_duplicate
 
 
 def from_tables(
@@ -25,12 +37,12 @@ def from_tables(
     place: Place | str = "edges",
     node_place: Place | str = "nodes",
 ) -> NamedGraph:
-    """The graph of a pyarrow table of edges, and of one of nodes where there is one.
+    """Build a graph from a pyarrow table of edges and, optionally, one of nodes.
 
-    Edges have the columns ``source`` and ``target`` (or src and dst, from and to, u and v), and may have ``weight``
-    and ``graph``. Nodes have ``id``, and may have ``graph`` and ``label``; every other column is a feature, in the
-    order of the table. Nodes come in the order of their table, else as the edges first name them; those of a graph
-    stand together. A label that is the same all over each of many graphs is a label of the graphs.
+    Edges have the columns ``source`` and ``target`` (or src and dst, from and to, u and v), and optionally ``weight``
+    and ``graph``. Nodes have ``id``, and optionally ``graph`` and ``label``; every other column is a feature, in the
+    order of the table. Nodes keep the order of their table, or of their first appearance in the edges, grouped by
+    graph. If all nodes of each of several graphs share a label, it becomes the label of the graph.
 
     >>> named = from_tables(pa.table({"source": ["b", "a"], "target": ["a", "c"], "weight": [2.0, 1.0]}))
     >>> named.node_ids.tolist(), named.graph.adjacency.toarray()[0].tolist()
@@ -38,26 +50,26 @@ def from_tables(
     """
     place = Place(place) if isinstance(place, str) else place
     node_place = Place(node_place) if isinstance(node_place, str) else node_place
-    check_names(edges.column_names, place)
-    ends = find_ends(edges.column_names, place)
+    check_unique_names(edges.column_names, place)
+    ends = find_endpoints(edges.column_names, place)
     if not edges.num_rows:
-        raise InputError(f"{place.name} has no rows; give at least one edge")
+        raise InputError(f"{place.name} has no rows; add at least one edge")
     weights = _weights(edges, place)
     if nodes is not None:
-        numbered = _by_table(edges, nodes, ends, id_column, label_column, place, node_place)
+        numbered = _number_by_table(edges, nodes, ends, id_column, label_column, place, node_place)
     elif id_column is None and label_column is None:
-        numbered = _by_appearance(edges, ends, place)
+        numbered = _number_by_appearance(edges, ends, place)
     else:
         name = label_column if id_column is None else id_column
-        raise InputError(f"there is no table of nodes to find the column {name!r} in; give one, or leave it out")
-    others = [name for name in edges.column_names if name not in (*ends, "weight", "graph")]
-    notes = (f"edge columns left out: {', '.join(others)}",) if others else ()
-    return _assembled(numbered, weights, notes)
+        raise InputError(f"the column {name!r} needs a table of nodes; give one, or omit the column")
+    ignored = [name for name in edges.column_names if name not in (*ends, "weight", "graph")]
+    notes = (f"ignored edge columns: {', '.join(ignored)}",) if ignored else ()
+    return _assemble(numbered, weights, notes)
 
 
 @dataclass
 class _Numbered:
-    """Edges between numbered nodes, and what is known of each node."""
+    """Edges between numbered nodes, and the data of each node."""
 
     sources: np.ndarray
     targets: np.ndarray
@@ -69,8 +81,8 @@ class _Numbered:
     labels: np.ndarray | None = None
 
 
-def _assembled(parts: _Numbered, weights: np.ndarray | None, notes: tuple[str, ...]) -> NamedGraph:
-    """The graph, the nodes of each brought together where there are many."""
+def _assemble(parts: _Numbered, weights: np.ndarray | None, notes: tuple[str, ...]) -> NamedGraph:
+    """Build the graph; if there are several, group the nodes by graph."""
     offsets = None
     if parts.graphs is not None and parts.graph_ids is not None:
         order = np.argsort(parts.graphs, kind="stable")
@@ -92,22 +104,22 @@ def _assembled(parts: _Numbered, weights: np.ndarray | None, notes: tuple[str, .
     return NamedGraph(graph, parts.ids, parts.graph_ids, parts.labels)
 
 
-def _by_appearance(edges: Any, ends: tuple[str, str], place: Place) -> _Numbered:
-    """Nodes numbered as the edges first name them."""
-    sources, targets = keys([(place, name, edges[name]) for name in ends])
+def _number_by_appearance(edges: Any, ends: tuple[str, str], place: Place) -> _Numbered:
+    """Number the nodes in the order of their first appearance in the edges."""
+    sources, targets = to_ids([(place, name, edges[name]) for name in ends])
     graphs, _, graph_ids = _graph_columns(edges, None, place, place)
-    codes, names = _encoded([sources, targets])
-    mixed = np.column_stack(codes).ravel()  # in the order of reading: row by row
+    codes, names = encode([sources, targets])
+    mixed = np.column_stack(codes).ravel()  # row by row: the source, then the target
     if graphs is not None:
         mixed = np.repeat(graphs, 2) * len(names) + mixed
-    (numbers_of_ends,), distinct = _encoded([pa.array(mixed)])
-    met = distinct.to_numpy()
-    node_graphs = None if graphs is None else met // len(names)
-    ids = to_numpy(names.take(pa.array(met % len(names))))
-    return _Numbered(numbers_of_ends[0::2], numbers_of_ends[1::2], ids, node_graphs, graph_ids)
+    (numbers,), distinct = encode([pa.array(mixed)])
+    first = distinct.to_numpy()
+    node_graphs = None if graphs is None else first // len(names)
+    ids = to_numpy(names.take(pa.array(first % len(names))))
+    return _Numbered(numbers[0::2], numbers[1::2], ids, node_graphs, graph_ids)
 
 
-def _by_table(
+def _number_by_table(
     edges: Any,
     nodes: Any,
     ends: tuple[str, str],
@@ -116,69 +128,63 @@ def _by_table(
     place: Place,
     node_place: Place,
 ) -> _Numbered:
-    """Nodes numbered as their table lists them."""
-    check_names(nodes.column_names, node_place)
+    """Number the nodes in the order of their table."""
+    check_unique_names(nodes.column_names, node_place)
     if not nodes.num_rows:
-        raise InputError(f"{node_place.name} has no rows; give at least one node, or leave the table out")
+        raise InputError(f"{node_place.name} has no rows; add at least one node, or omit the table")
     id_name = find_id(nodes.column_names, id_column, node_place)
     label_name = find_label(nodes.column_names, label_column, node_place)
-    *ends_as_given, ids = keys([*((place, name, edges[name]) for name in ends), (node_place, id_name, nodes[id_name])])
+    *endpoints, ids = to_ids([*((place, name, edges[name]) for name in ends), (node_place, id_name, nodes[id_name])])
     edge_graphs, node_graphs, graph_ids = _graph_columns(edges, nodes, place, node_place)
-    (node_codes, *end_codes), names = _encoded([ids, *ends_as_given])
-    if edge_graphs is not None:  # then an id means a node only together with its graph
+    (node_codes, *end_codes), names = encode([ids, *endpoints])
+    if edge_graphs is not None:  # then an id identifies a node only within its graph
         node_codes = node_graphs * len(names) + node_codes
         end_codes = [edge_graphs * len(names) + codes for codes in end_codes]
-    _check_unique(node_codes, node_graphs, edge_graphs, ids, node_place)
+    elif node_graphs is not None:
+        _check_unambiguous(node_codes, node_graphs, ids, node_place)
+    rows = Keyed(to_numpy(ids), None if node_graphs is None else graph_ids[node_graphs], node_place)
+    check_unique(node_codes, rows)
 
     found = pc.index_in(pa.array(np.column_stack(end_codes).ravel()), value_set=pa.array(node_codes))
-    if found.null_count:  # found is in the order of reading, so this is the first
+    if found.null_count:  # found is in the order of the rows, so this is the first problem
         row, end = divmod(pc.index(found.is_null(), True).as_py(), 2)
         inside = "" if edge_graphs is None else f"graph {graph_ids[edge_graphs[row]]} of "
-        problem = f"{ends[end]} names node {ends_as_given[end][row]}, which is not in {inside}{node_place.name}"
-        raise place.error(row, f"{problem}; add it or drop the edge")
+        problem = f"{ends[end]} is node {endpoints[end][row]}, which is not in {inside}{node_place.name}"
+        raise place.error(row, f"{problem}; add the node or drop the edge")
     sources, targets = found.to_numpy().astype(np.int64).reshape(-1, 2).T
     if node_graphs is not None:
-        crossing = np.flatnonzero(node_graphs[sources] != node_graphs[targets])
-        if len(crossing):
-            row = int(crossing[0])
-            one, other = (
-                f"{given[row]} is in graph {graph_ids[node_graphs[positions[row]]]}"
-                for given, positions in zip(ends_as_given, (sources, targets), strict=True)
-            )
-            way_out = "drop the edge, or the column 'graph' to have one graph"
-            raise place.error(row, f"{one} but {other}; graphs of a set must not be connected: {way_out}")
+        _check_not_crossing(sources, targets, node_graphs, rows, place)
     features, names_of_features = _features(nodes, (id_name, label_name, "graph"), node_place)
-    target = None if label_name is None else labels(nodes[label_name])
-    return _Numbered(sources, targets, to_numpy(ids), node_graphs, graph_ids, features, names_of_features, target)
+    target = None if label_name is None else to_labels(nodes[label_name])
+    return _Numbered(sources, targets, rows.ids, node_graphs, graph_ids, features, names_of_features, target)
 
 
 def _weights(edges: Any, place: Place) -> np.ndarray | None:
-    """The weight of each edge, none below zero; None where the table has no weights."""
+    """Return the weight of each edge, checked not to be negative; None if the table has no weights."""
     if "weight" not in edges.column_names:
         return None
-    weights = numbers(place, "weight", edges["weight"])
+    weights = to_numbers(place, "weight", edges["weight"])
     if weights.ndim != 1:
-        raise InputError(f"{place.name}: column 'weight' holds lists; give one number an edge")
+        raise InputError(f"{place.name}: column 'weight' holds lists; give one number per edge")
     bad = np.flatnonzero(weights < 0)
     if len(bad):
-        way_out = "weights must not be negative: drop the edge or transform them"
-        raise place.error(bad[0], f"the weight is {weights[bad[0]]}; {way_out}")
+        remedy = "weights must not be negative: drop the edge or transform the weights"
+        raise place.error(bad[0], f"the weight is {weights[bad[0]]}; {remedy}")
     return weights
 
 
 def _features(
-    nodes: Any, apart: Collection[str | None], place: Place
+    nodes: Any, excluded: Collection[str | None], place: Place
 ) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
-    """The columns that are features, and their names; a column of lists is many, name[0], name[1], …"""
-    names = [name for name in nodes.column_names if name not in apart]
-    if "" in names:
-        raise InputError(f"{place.name} has a column without a name; name or drop it (pandas: to_csv(index=False))")
-    way_out = "encode it as numbers, or name it as label_column if it is what is to be predicted"
-    columns = [numbers(place, name, nodes[name], way_out) for name in names]
+    """Return the features and their names; a column of lists becomes several, named name[0], name[1], …"""
+    names = [name for name in nodes.column_names if name not in excluded]
+    check_not_unnamed(names, place)
+    remedy = "encode it as numbers, or choose it with label_column if it is the label"
+    columns = [to_numbers(place, name, nodes[name], remedy) for name in names]
     for name, values in zip(names, columns, strict=True):
         rows, _ = np.nonzero(np.abs(values.reshape(len(values), -1)) > np.finfo(np.float32).max)
         if len(rows):
-            problem = f"{name!r} holds a number past 3.4e38, more than single precision does"
+            problem = f"{name!r} exceeds 3.4e38, the limit of single precision"
             raise place.error(rows[0], f"{problem}; scale the column down")
     if not columns:
         return None, None
@@ -190,7 +196,7 @@ def _features(
 
 
 def _graph_columns(edges: Any, nodes: Any, place: Place, node_place: Place) -> tuple[Any, Any, Any]:
-    """The graph of each edge and of each node as numbers in order of appearance, and the graphs' ids."""
+    """Number the graphs in order of appearance; return the graph of each edge and of each node, and the graph ids."""
     with_graph = [
         (where, "graph", table["graph"])
         for where, table in ((node_place, nodes), (place, edges))
@@ -200,31 +206,34 @@ def _graph_columns(edges: Any, nodes: Any, place: Place, node_place: Place) -> t
         return None, None, None
     in_nodes = nodes is not None and "graph" in nodes.column_names
     if nodes is not None and not in_nodes:
-        raise InputError(f"{place.name} has a column 'graph' but {node_place.name} has none; add it, or drop the other")
-    codes, names = _encoded(keys(with_graph))
+        raise InputError(
+            f"{place.name} has a column 'graph' but {node_place.name} does not; add it, or drop the column"
+        )
+    codes, names = encode(to_ids(with_graph))
     if in_nodes and len(codes) == 2 and codes[1].max() > codes[0].max():
         row = int(np.argmax(codes[1] > codes[0].max()))
         raise place.error(
-            row, f"no node of {node_place.name} is in graph {names[codes[1][row]]}; add its nodes or drop the edge"
+            row, f"graph {names[codes[1][row]]} has no nodes in {node_place.name}; add its nodes or drop the edge"
         )
     return (codes[-1] if "graph" in edges.column_names else None), (codes[0] if in_nodes else None), to_numpy(names)
 
 
-def _encoded(arrays: Sequence[Any]) -> tuple[list[np.ndarray], Any]:
-    """Each array's values as numbers in order of first appearance over all of them, and the distinct values."""
-    encoded = pc.dictionary_encode(pa.concat_arrays(arrays))
-    codes = encoded.indices.to_numpy().astype(np.int64)
-    return np.split(codes, np.cumsum([len(array) for array in arrays])[:-1]), encoded.dictionary
+def _check_not_crossing(
+    sources: np.ndarray, targets: np.ndarray, graphs: np.ndarray, nodes: Keyed, place: Place
+) -> None:
+    """Check that no edge connects two graphs."""
+    crossing = np.flatnonzero(graphs[sources] != graphs[targets])
+    if len(crossing) and nodes.graph_ids is not None:
+        row = int(crossing[0])
+        one, other = (f"{nodes.ids[node]} is in graph {nodes.graph_ids[node]}" for node in (sources[row], targets[row]))
+        remedy = "drop the edge, or drop the column 'graph' to have a single graph"
+        raise place.error(row, f"{one} but {other}; graphs must not be connected with each other: {remedy}")
 
 
-def _check_unique(codes: np.ndarray, graphs: Any, edge_graphs: Any, ids: Any, place: Place) -> None:
-    order = np.argsort(codes, kind="stable")
-    repeats = order[1:][np.diff(codes[order]) == 0]
-    if not len(repeats):
-        return
-    second = int(repeats.min())
-    first = int(np.argmax(codes == codes[second]))
-    if graphs is not None and edge_graphs is None and graphs[first] != graphs[second]:
+def _check_unambiguous(codes: np.ndarray, graphs: np.ndarray, ids: Any, place: Place) -> None:
+    """Check that no two graphs share an id; for edges without a column 'graph'."""
+    duplicate = first_duplicate(codes)
+    if duplicate is not None and graphs[duplicate[0]] != graphs[duplicate[1]]:
+        first, second = duplicate
         problem = f"the id {ids[second]} is also in another graph ({place.row(first)})"
-        raise place.error(second, f"{problem}, and the edges do not say which is meant; add a column 'graph' to them")
-    raise place.error(second, f"the id {ids[second]} is also on {place.row(first)}; ids must be unique")
+        raise place.error(second, f"{problem}, so the edges are ambiguous; add a column 'graph' to them")

@@ -1,4 +1,4 @@
-"""The TU collection's text files: one folder, one line an edge, a node or a graph."""
+"""The text format of the TU collection: one folder per dataset, one line per edge, node or graph."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 from mvgrl.errors import InputError
 from mvgrl.graphs.graph import Graph
 
-_MEND = "mend it, or get it anew"
-_WHOLE_NUMBER = re.compile(rb"\s*[+-]?\d{1,18}\s*")
+_REMEDY = "fix it, or download it again"
+_INTEGER = re.compile(rb"\s*[+-]?\d{1,18}\s*")
 
 
 def read_tu(folder: Path, name: str) -> tuple[Graph, np.ndarray, tuple[str, ...]]:
-    """The graphs of a set side by side, the class of each, and the names of the classes.
+    """Return all graphs of a dataset as one ``Graph``, the class of each, and the names of the classes.
 
-    ``NAME_A.txt`` has an edge a line ("source, target", nodes numbered from 1 over all graphs),
+    ``NAME_A.txt`` has an edge per line ("source, target", nodes numbered from 1 over all graphs),
     ``NAME_graph_indicator.txt`` the graph of each node, ``NAME_graph_labels.txt`` the label of each graph and
-    ``NAME_node_labels.txt``, where there is one, the label of each node.
+    ``NAME_node_labels.txt``, if there is one, the label of each node.
     """
     indicator, edge_file = folder / f"{name}_graph_indicator.txt", folder / f"{name}_A.txt"
     graph_of_node = _numbers(indicator, 1)[:, 0]
@@ -33,8 +33,8 @@ def read_tu(folder: Path, name: str) -> tuple[Graph, np.ndarray, tuple[str, ...]
     label_file = folder / f"{name}_node_labels.txt"
     node_labels = _numbers(label_file, 1)[:, 0] if label_file.exists() else None
     if node_labels is not None and len(node_labels) != len(graph_of_node):
-        counts = f"has labels of {len(node_labels)} nodes, but {indicator.name} has {len(graph_of_node)} nodes"
-        raise InputError(f"{label_file} {counts}; {_MEND}")
+        counts = f"has labels for {len(node_labels)} nodes, but {indicator.name} has {len(graph_of_node)} nodes"
+        raise InputError(f"{label_file} {counts}; {_REMEDY}")
     graph = Graph.from_edges(
         edges[:, 0] - 1, edges[:, 1] - 1, nodes=len(graph_of_node), node_labels=node_labels, offsets=offsets
     )
@@ -43,45 +43,45 @@ def read_tu(folder: Path, name: str) -> tuple[Graph, np.ndarray, tuple[str, ...]
 
 
 def _offsets(path: Path, graph_of_node: np.ndarray, graphs: int) -> np.ndarray:
-    """Where each graph starts, and the end, from the graph of each node, which must be 1, 1, …, 2, 2, … ."""
-    disorder = np.flatnonzero(np.diff(graph_of_node) < 0)
-    if len(disorder):
-        before, after = graph_of_node[disorder[0] : disorder[0] + 2]
+    """Return the first node of each graph, and the end; the graph of each node must be 1, 1, …, 2, 2, … ."""
+    unsorted = np.flatnonzero(np.diff(graph_of_node) < 0)
+    if len(unsorted):
+        before, after = graph_of_node[unsorted[0] : unsorted[0] + 2]
         raise InputError(
-            f"{path}, line {_line(path, disorder[0] + 1)}: graph {after} after graph {before}; the nodes of a graph "
-            f"must stand together, graphs in order; {_MEND}"
+            f"{path}, line {_line(path, unsorted[0] + 1)}: graph {after} after graph {before}; nodes "
+            f"must be sorted by graph; {_REMEDY}"
         )
     if not (graph_of_node[0] >= 1 and graph_of_node[-1] <= graphs):
         belong = f"nodes belong to graphs {graph_of_node[0]} to {graph_of_node[-1]}"
-        raise InputError(f"{path}: {belong}, but {graphs} graphs have a label; {_MEND}")
+        raise InputError(f"{path}: {belong}, but {graphs} graphs have a label; {_REMEDY}")
     offsets = np.searchsorted(graph_of_node, np.arange(1, graphs + 2))
     empty = np.flatnonzero(np.diff(offsets) == 0)
     if len(empty):
-        raise InputError(f"{path}: graph {empty[0] + 1} has no nodes, but a label; {_MEND}")
+        raise InputError(f"{path}: graph {empty[0] + 1} has a label but no nodes; {_REMEDY}")
     return offsets
 
 
 def _check_edges(path: Path, edges: np.ndarray, graph_of_node: np.ndarray) -> None:
-    """Every edge joins two nodes of one graph."""
+    """Check that every edge joins two nodes of one graph."""
     nodes = len(graph_of_node)
     outside = np.flatnonzero(((edges < 1) | (edges > nodes)).any(axis=1))
     if len(outside):
         row = outside[0]
         unknown = next(end for end in edges[row] if not 1 <= end <= nodes)
         place = f"{path}, line {_line(path, row)}"
-        raise InputError(f"{place}: it names node {unknown}, but nodes are numbered 1 to {nodes}; {_MEND}")
+        raise InputError(f"{place}: node {unknown} does not exist: nodes are numbered 1 to {nodes}; {_REMEDY}")
     graphs = graph_of_node[edges - 1]
     crossing = np.flatnonzero(graphs[:, 0] != graphs[:, 1])
     if len(crossing):
         (a, b), (of_a, of_b) = edges[crossing[0]], graphs[crossing[0]]
         raise InputError(
-            f"{path}, line {_line(path, crossing[0])}: it joins node {a} of graph {of_a} with node {b} of graph "
-            f"{of_b}; {_MEND}"
+            f"{path}, line {_line(path, crossing[0])}: it joins node {a} of graph {of_a} to node {b} of graph "
+            f"{of_b}; {_REMEDY}"
         )
 
 
 def _numbers(path: Path, columns: int) -> np.ndarray:
-    """The whole numbers of a file, lines × columns, at some hundred megabytes a second."""
+    """Read the integers of a file, lines × columns; Arrow parses hundreds of megabytes per second."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -96,28 +96,28 @@ def _numbers(path: Path, columns: int) -> np.ndarray:
         if any(table[name].null_count for name in names):
             raise pa.ArrowInvalid("a number is missing")
     except FileNotFoundError:
-        raise InputError(f"{path} is missing; get the set's files anew") from None
+        raise InputError(f"{path} is missing; download the dataset's files again") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}; {_MEND}") from None
+        raise InputError(f"{path} cannot be read: {error.strerror or error}; {_REMEDY}") from None
     except pa.ArrowInvalid as error:
-        raise InputError(f"{path}{_what_is_wrong(path, columns, error)}; {_MEND}") from None
+        raise InputError(f"{path}{_first_problem(path, columns, error)}; {_REMEDY}") from None
     if not len(table):
-        raise InputError(f"{path} is empty; {_MEND}")
+        raise InputError(f"{path} is empty; {_REMEDY}")
     return np.column_stack([table[name].to_numpy() for name in names])
 
 
-def _what_is_wrong(path: Path, columns: int, error: Any) -> str:
-    """The first line that is not so many whole numbers; the fast reader does not tell which."""
+def _first_problem(path: Path, columns: int, error: Any) -> str:
+    """Find the first line that does not have this many integers; Arrow does not name it."""
     for number, line in _lines(path):
         fields = line.split(b",")
-        if len(fields) != columns or not all(map(_WHOLE_NUMBER.fullmatch, fields)):
-            wanted = "a whole number" if columns == 1 else f"{columns} whole numbers, comma between"
-            return f", line {number}: it must have {wanted}, but has {line[:40].decode('utf-8', 'replace')!r}"
-    return " is empty" if not path.stat().st_size else f" cannot be understood: {error}"
+        if len(fields) != columns or not all(map(_INTEGER.fullmatch, fields)):
+            wanted = "an integer" if columns == 1 else f"{columns} integers separated by a comma"
+            return f", line {number}: expected {wanted}, found {line[:40].decode('utf-8', 'replace')!r}"
+    return " is empty" if not path.stat().st_size else f" cannot be parsed: {error}"
 
 
 def _line(path: Path, row: int) -> int:
-    """The number of the line that a row was read from: empty lines are passed over."""
+    """Return the number of the line that a row was read from; empty lines are skipped."""
     return next(number for number, _ in islice(_lines(path), int(row), None))
 
 

@@ -11,8 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     import torch
 
-    from mvgrl.datasets.registry import Dataset
-    from mvgrl.settings import Settings
+    from mvgrl.datasets import Dataset
+    from mvgrl.settings import Output, Settings
     from mvgrl.views import ViewCache
 
 METHODS: dict[str, Method] = {}  # by name; the package fills it from its files
@@ -71,7 +71,7 @@ class Method:
         return 50 if device.type == "cuda" else 10
 
     def outcomes(
-        self, dataset: Dataset, settings: Settings, seeds: Sequence[int], context: Context
+        self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Return an outcome per seed; of a method that is not seeded, one."""
         raise NotImplementedError

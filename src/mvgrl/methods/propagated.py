@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from mvgrl.datasets.registry import Dataset
+from mvgrl.automatic import resolve
+from mvgrl.datasets import Dataset
 from mvgrl.graphs import Graph
+from mvgrl.inputs import Inputs, prepare
 from mvgrl.methods.base import Context, Method, Outcome
-from mvgrl.methods.mvgrl import shared_batches
+from mvgrl.methods.mvgrl import shared_inputs
 from mvgrl.runtime import resolve_device
-from mvgrl.settings import Settings
-from mvgrl.training import Batches, feature_encoder, make_batches
+from mvgrl.settings import Output, Settings
 from mvgrl.views import ViewCache
 
 
@@ -24,29 +25,35 @@ class Propagated(Method):
     name, label, seeded = "propagated", "propagated features", False
 
     def outcomes(
-        self, dataset: Dataset, settings: Settings, seeds: Sequence[int], context: Context
+        self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
-        return [Outcome(_propagated(shared_batches(dataset, settings, context)[1], settings))]
+        return [Outcome(_propagated(shared_inputs(dataset, settings, context), output))]
 
 
 def propagated(
-    graph: Graph, settings: Settings, *, device: str | torch.device = "auto", cache: ViewCache | None = None
+    graph: Graph,
+    settings: Settings,
+    *,
+    output: Output | None = None,
+    device: str | torch.device = "auto",
+    cache: ViewCache | None = None,
 ) -> np.ndarray:
     """Return V·X, summed over the views, with nothing learned; for a graph task also summed over each graph's nodes.
 
-    Where the settings scale vectors to unit length, these are scaled too.
+    Where the output is scaled to unit length, these vectors are scaled too.
     """
-    encoder, where = feature_encoder(graph, settings), resolve_device(device)
-    return _propagated(make_batches(graph, settings, encoder, device=where, cache=cache), settings)
+    where = resolve_device(device)
+    chosen = resolve(graph, settings, device=where).settings
+    return _propagated(prepare(graph, chosen, device=where, cache=cache), output or Output())
 
 
-def _propagated(batches: Batches, settings: Settings) -> np.ndarray:
+def _propagated(inputs: Inputs, output: Output) -> np.ndarray:
     codes = []
     with torch.inference_mode():
-        for batch in batches.whole():
+        for batch in inputs.whole():
             features = batch.features.dense()
             summed = torch.stack([view.multiply(features) for view in batch.views]).sum(0)
-            codes.append(batch.pool(summed) if settings.task == "graph" else summed)
+            codes.append(batch.pool(summed) if inputs.settings.task == "graph" else summed)
     found = torch.cat(codes)
-    return (normalize(found) if settings.unit_length else found).cpu().numpy()
+    return (normalize(found) if output.unit_length else found).cpu().numpy()

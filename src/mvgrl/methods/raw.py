@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset
+from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.methods.base import Context, Method, Outcome
-from mvgrl.settings import Settings
-from mvgrl.training import feature_encoder
+from mvgrl.settings import Output, Settings
 
 
 class Raw(Method):
@@ -18,10 +18,11 @@ class Raw(Method):
     name, label, seeded = "raw", "raw features", False
 
     def outcomes(
-        self, dataset: Dataset, settings: Settings, seeds: Sequence[int], context: Context
+        self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
-        features = feature_encoder(dataset.graph, settings).transform(dataset.graph).dense().numpy()
+        encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(dataset.graph)
+        features = encoder.transform(dataset.graph).dense().numpy()
         if settings.task == "graph":
             features = np.add.reduceat(features, dataset.graph.offsets[:-1], axis=0)
         return [Outcome(features)]

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from mvgrl.datasets.registry import Dataset
+from mvgrl.datasets import Dataset
 from mvgrl.graphs import Graph
 from mvgrl.methods.base import Context, Outcome
 from mvgrl.methods.mvgrl import Trained
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, Settings
 from mvgrl.training import fit
 
 
@@ -21,13 +21,14 @@ class Untrained(Trained):
     name, label, trains = "untrained", "untrained encoder", False
 
     def outcomes(
-        self, dataset: Dataset, settings: Settings, seeds: Sequence[int], context: Context
+        self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
-        """Return the vectors of zero epochs."""
-        return super().outcomes(dataset, replace(settings, epochs=0), seeds, context)
+        """Return the vectors after zero epochs."""
+        return super().outcomes(dataset, replace(settings, epochs=0), output, seeds, context)
 
 
-def untrained(graph: Graph, settings: Settings, *, seed: int = 0, device: str = "auto") -> np.ndarray:
+def untrained(
+    graph: Graph, settings: Settings, *, output: Output | None = None, seed: int = 0, device: str = "auto"
+) -> np.ndarray:
     """Return what the same architecture gives before training: a vector per node, or per graph for a graph task."""
-    nodes, graphs = fit(graph, replace(settings, epochs=0), seed=seed, device=device).represent()
-    return graphs if settings.task == "graph" else nodes
+    return fit(graph, replace(settings, epochs=0), seed=seed, device=device).vectors(output=output)

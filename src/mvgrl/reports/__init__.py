@@ -1,4 +1,4 @@
-"""What was learned, to look at."""
+"""Maps of embeddings, and reports of experiments."""
 
 from mvgrl.reports.embedding_map import check_picture, draw_map, embedding_map, project
 

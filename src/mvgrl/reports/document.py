@@ -1,4 +1,4 @@
-"""A document of headings, sentences, tables and figures, to be written as a web page or as Markdown."""
+"""A document of headings, paragraphs, tables and figures, independent of its format; and its Markdown."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-NONE = "–"  # in a cell that has nothing to say
+NONE = "–"  # the text of an empty cell
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a cell, what stands small below it, and of what kind that is: within, above, below, failed."""
+    """The text of a cell, notes in small print below it, and its kind: within, above, below or failed."""
 
     text: str
     notes: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells; the first ``words`` columns are words, the others numbers."""
+    """Rows of cells; the first ``words`` columns hold words, the others numbers."""
 
     caption: str
     columns: tuple[str, ...]
@@ -30,18 +30,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of numbers that a table beside it has too, and so no part of a Markdown file."""
+    """A chart of numbers that are also in a table; Markdown omits it."""
 
     caption: str
     svg: str
 
 
-Part = str | Table | Figure  # text is a paragraph
+Part = str | Table | Figure  # a string is a paragraph
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it; level 3 belongs to the last section of level 2."""
+    """A heading and its content; a section of level 3 is part of the last one of level 2."""
 
     title: str
     parts: tuple[Part, ...]
@@ -57,7 +57,7 @@ class Document:
 
 
 def plain(text: object) -> str:
-    """A text on one line, without what no page can hold: names in a file may be anything.
+    """Return text on one line, without control characters: names in a file may contain anything.
 
     >>> plain("two\\nlines\\x00")
     'two lines'
@@ -66,47 +66,36 @@ def plain(text: object) -> str:
 
 
 def as_markdown(document: Document) -> str:
-    """The document in GitHub's Markdown, without its figures.
-
-    >>> table = Table("Two.", ("name", "number"), ((Cell("a|b"), Cell("1", ("+1", "above"))),))
-    >>> print(as_markdown(Document("Title", (Section("One", (table,)),))))
-    # Title
-    <BLANKLINE>
-    ## One
-    <BLANKLINE>
-    Two.
-    <BLANKLINE>
-    | name | number |
-    |---|---:|
-    | a\\|b | 1 (+1; above) |
-    <BLANKLINE>
-    """
-    return f"# {_marked(document.title)}\n\n{parts_as_markdown(document.sections)}\n"
+    """Return the document as GitHub-flavored Markdown, without its figures."""
+    return f"# {_escaped(document.title)}\n\n{parts_as_markdown(document.sections)}\n"
 
 
 def parts_as_markdown(parts: Iterable[Part | Section]) -> str:
-    """Parts of a page, with an empty line between them; a table without a caption stands alone."""
+    """Return parts of a document as Markdown, separated by blank lines; an empty caption is omitted.
+
+    >>> print(parts_as_markdown([Table("", ("name", "number"), ((Cell("a|b"), Cell("1", ("+1", "above"))),))]))
+    | name | number |
+    |---|---:|
+    | a\\|b | 1 (+1; above) |
+    """
     blocks = []
     for part in parts:
         if isinstance(part, Section):
-            blocks.append(f"{'#' * part.level} {_marked(part.title)}")
-            blocks.append(parts_as_markdown(part.parts))
+            blocks += [f"{'#' * part.level} {_escaped(part.title)}", parts_as_markdown(part.parts)]
         elif isinstance(part, Table):
-            blocks += [_marked(part.caption), _markdown_table(part)]
+            blocks += [_escaped(part.caption), _markdown_table(part)]
         elif isinstance(part, str):
-            blocks.append(_marked(part))
+            blocks.append(_escaped(part))
     return "\n\n".join(filter(None, blocks))
 
 
 def _markdown_table(table: Table) -> str:
-    numbers = len(table.columns) - table.words
-    lines = ["| " + " | ".join(map(_marked, table.columns)) + " |", f"|{'---|' * table.words}{'---:|' * numbers}"]
-    for row in table.rows:
-        cells = (f"{cell.text} ({'; '.join(cell.notes)})" if cell.notes else cell.text for cell in row)
-        lines.append("| " + " | ".join(map(_marked, cells)) + " |")
-    return "\n".join(lines)
+    rule = "|" + "---|" * table.words + "---:|" * (len(table.columns) - table.words)
+    rows = [[cell.text + (f" ({'; '.join(cell.notes)})" if cell.notes else "") for cell in row] for row in table.rows]
+    head, *body = ("| " + " | ".join(map(_escaped, row)) + " |" for row in (table.columns, *rows))
+    return "\n".join([head, rule, *body])
 
 
-def _marked(text: str) -> str:
-    """Text as it is, where Markdown or the HTML within it would make something else of it."""
+def _escaped(text: str) -> str:
+    """Return text with a backslash before each character that Markdown or HTML would interpret."""
     return re.sub(r"([\\|<>&*`\[\]~]|(?<!\w)_|_(?!\w)|^(?=[#+-]\s))", r"\\\1", plain(text))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from mvgrl.reports.comparison import compared, grid, none_yet, notes, number, sw
 from mvgrl.reports.conclusions import conclusion_sections
 from mvgrl.reports.document import NONE, Cell, Document, Part, Section, Table, as_markdown
 from mvgrl.reports.web_page import as_html
-from mvgrl.settings import Settings
+from mvgrl.settings import literal
 from mvgrl.tables.atomic import atomic_write, check_writable
 
 TYPES = (".html", ".md")
@@ -248,22 +247,17 @@ def _recipes(used: Sequence[tuple[Step, list[Run]]]) -> list[Part]:
 def departures(recipe: Recipe) -> str:
     """Return the settings of a recipe that differ from the defaults of its task.
 
-    >>> departures(Recipe("cora", "best", Settings(views=("adjacency", "heat:t=3"), epochs=9), weight_decay=0.01))
+    >>> settings = literal({"views": ("adjacency", "heat:t=3"), "epochs": 9})
+    >>> departures(Recipe("cora", "best", settings, weight_decay=0.01))
     'views=adjacency,heat:t=3.0; epochs=9; weight_decay=0.01'
     """
-    values, usual = recipe.settings.to_dict(), Settings(task=recipe.settings.task).to_dict()
-    changed = {name: value for name, value in values.items() if value != usual[name]}
+    values, usual = recipe.settings.to_dict(), literal({"task": recipe.settings.task}).to_dict()
+    changed = {name: value for name, value in values.items() if value != usual[name]} | recipe.output.content
     if "views" in changed:
-        changed["views"] = ",".join(_view(view) for view in recipe.settings.views)
+        changed["views"] = ",".join(map(str, recipe.settings.views))
     if recipe.weight_decay:
         changed["weight_decay"] = recipe.weight_decay
     return "; ".join(f"{name}={value}" for name, value in changed.items()) or "none"
-
-
-def _view(view: Any) -> str:
-    """Return a view as mvgrl embed takes it: its name, and the parameters that differ from its defaults."""
-    changed = [f for f in fields(view) if getattr(view, f.name) != f.default]
-    return ":".join([view.name, *(f"{f.name}={getattr(view, f.name)}" for f in changed)])
 
 
 def _used(runs: Runs) -> list[tuple[Step, list[Run]]]:

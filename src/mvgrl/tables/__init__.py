@@ -1,1 +1,4 @@
-"""Tabular files: reading, writing, ids, column types. Import from the submodules; most of them need pyarrow."""
+"""Tabular files: paths, atomic writes, columns, ids, labels and embeddings; import from the submodules.
+
+``atomic`` and ``paths`` need the standard library only; the other modules need pyarrow.
+"""

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all: to a temporary name beside the real one, then renamed."""
+"""Atomic writes: to a temporary name in the same folder, renamed once the content is complete."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tempfile import TemporaryDirectory
 
 from mvgrl.errors import InputError, MachineError, MVGRLError
 
-# What the machine is to blame for; every other failure to write is a matter of the path that was given.
-_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE}
+# Failures of the machine; every other failure to write is blamed on the path.
+_MACHINE_FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE}
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary name to write to, with the ending of the real one; it becomes the real one if nothing is raised.
+    """Yield a temporary path with the same extension; rename it to ``path`` unless an exception is raised.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     with atomic_write(f"{folder}/a.txt") as temporary:
-    ...         _ = temporary.write_text("whole")
+    ...         _ = temporary.write_text("complete")
     ...     Path(folder, "a.txt").read_text()
-    'whole'
+    'complete'
     """
     path = Path(path)
     temporary = path.with_name(f".{path.stem[:100]}.{os.getpid()}{path.suffix}")
@@ -32,18 +32,18 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         with temporary.open("rb+") as file:
-            os.fsync(file.fileno())  # some disks say only now that they are full
+            os.fsync(file.fileno())  # some file systems report a full disk only here
         temporary.replace(path)
     except OSError as error:
         raise cannot_write(path, error) from None
     finally:
-        with suppress(OSError):  # where there is no such folder, or it may not be looked into
+        with suppress(OSError):  # the folder may be missing or not accessible
             temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def atomic_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary folder to fill; it takes the real one's place if nothing is raised."""
+    """Yield a temporary folder to fill; it replaces ``folder`` unless an exception is raised."""
     folder = Path(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -60,10 +60,10 @@ def atomic_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def locked(descriptor: int) -> Iterator[None]:
-    """Wait until no other process has locked this open file; ours is let go at the end, or with the file."""
+    """Wait until no other process holds a lock on this open file; release our lock on exit or when it is closed."""
     try:
         import fcntl
-    except ImportError:  # not a POSIX system, where nothing is locked
+    except ImportError:  # not a POSIX system: files are not locked there
         yield
         return
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -74,20 +74,20 @@ def locked(descriptor: int) -> Iterator[None]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a place that cannot be written to, before the work is done whose outcome is to go there.
+    """Check that a file can be written, before spending time on its content.
 
     >>> from tempfile import NamedTemporaryFile
     >>> with NamedTemporaryFile(suffix=".csv") as file:
     ...     check_writable(f"{file.name}/out.csv")
     Traceback (most recent call last):
     ...
-    mvgrl.errors.InputError: /...csv/out.csv cannot be written: Not a directory; choose another place
+    mvgrl.errors.InputError: /...csv/out.csv cannot be written: Not a directory; choose another path
     """
     path = Path(path)
     try:
         folder = path.parent
         while not folder.exists() and folder != folder.parent:
-            folder = folder.parent  # the missing ones will be made
+            folder = folder.parent  # atomic_write creates the missing ones
         probe = folder / f".{path.stem[:100]}.{os.getpid()}.probe"
         probe.touch()
         probe.unlink()
@@ -96,8 +96,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def cannot_write(path: str | os.PathLike[str], error: OSError) -> MVGRLError:
-    """The refusal that goes with a failure to write: the path's fault, or the machine's."""
+    """Return the error for a failed write: a problem of the path, or one of the machine."""
     reason = f"{path} cannot be written: {error.strerror or error}"
-    if error.errno in _MACHINE:
-        return MachineError(f"{reason}; make room, or choose another place")
-    return InputError(f"{reason}; choose another place")
+    if error.errno in _MACHINE_FAILURES:
+        return MachineError(f"{reason}; free some space or choose another path")
+    return InputError(f"{reason}; choose another path")

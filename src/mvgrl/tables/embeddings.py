@@ -1,22 +1,265 @@
-"""Everything about tables of embeddings under one name: vectors, labels and splits, keyed by id."""
+"""Embeddings, a vector per id: read from and written to Parquet, CSV, TSV and NumPy files."""
 
-from mvgrl.tables.keyed import Keyed, align
-from mvgrl.tables.labels import Labels, Split, labels_for, read_labels, read_split, splits_for
-from mvgrl.tables.read import read_embeddings
-from mvgrl.tables.vectors import Embeddings
-from mvgrl.tables.write import check_output, write_embeddings
+from __future__ import annotations
 
-__all__ = [
-    "Embeddings",
-    "Keyed",
-    "Labels",
-    "Split",
-    "align",
-    "check_output",
-    "labels_for",
-    "read_embeddings",
-    "read_labels",
-    "read_split",
-    "splits_for",
-    "write_embeddings",
-]
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from mvgrl.errors import InputError
+from mvgrl.tables.atomic import atomic_write
+from mvgrl.tables.columns import Place, check_not_unnamed, has_lists, to_ids, to_numbers
+from mvgrl.tables.ids import Keyed, read_keyed
+from mvgrl.tables.paths import SEPARATORS, check_input_file, check_output_file
+
+EXTENSIONS = (".parquet", *SEPARATORS, ".npy")
+BATCH = 2**22  # numbers converted at a time: 16 megabytes
+_NOT_FEATURES = ("label", "class", "split")  # columns of a table that are not part of the vectors
+_PLACE = Place("the embeddings")
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """A vector per id; the vectors are n×d, in single or double precision.
+
+    >>> embeddings = Embeddings(np.array(["ann", "bob"]), np.eye(2, dtype=np.float32))
+    >>> embeddings.vectors[embeddings.ids == "bob"].tolist()
+    [[0.0, 1.0]]
+    """
+
+    ids: np.ndarray  # integers or text, one per row
+    vectors: np.ndarray
+    graph_ids: np.ndarray | None = None  # one per row; only if the table holds nodes of several graphs
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vectors, np.ndarray) or self.vectors.dtype not in (np.float32, np.float64):
+            raise InputError(f"vectors holds {_held(self.vectors)}; it must be a NumPy array of float32 or float64")
+        if self.vectors.ndim != 2 or not self.vectors.size:
+            raise InputError(f"vectors has shape {self.vectors.shape}; it must have one row per id and not be empty")
+        for name, values in (("ids", self.ids), ("graph_ids", self.graph_ids)):
+            if values is None and name == "graph_ids":
+                continue
+            if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuU":
+                raise InputError(f"{name} holds {_held(values)}; it must be a NumPy array of integers or text")
+            if values.shape != (len(self.vectors),):
+                raise InputError(
+                    f"{name} has shape {values.shape}, but there are {len(self.vectors)} vectors; give one per vector"
+                )
+
+    @property
+    def rows(self) -> Keyed:
+        """The ids of the rows, for matching them with other tables."""
+        return Keyed(self.ids, self.graph_ids, _PLACE)
+
+
+def _held(values: object) -> object:
+    return getattr(values, "dtype", type(values).__name__)
+
+
+def ids_path(path: Path) -> Path:
+    """Return the path of the table with the ids of a NumPy file, which cannot hold them itself.
+
+    >>> ids_path(Path("cora.npy")).name
+    'cora.ids.csv'
+    """
+    return path.with_suffix(".ids.csv")
+
+
+def read_embeddings(path: str | os.PathLike[str], *, id_column: str | None = None) -> Embeddings:
+    """Read embeddings from a table, or from a NumPy file with a table of ids beside it.
+
+    A table has an id column (``id``, ``node``, ``node_id`` or the one given) and either a column of lists
+    (``embedding``, or the only such column) or one column per dimension. Rows without ids are numbered from 0.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "z.csv").write_text("node,x,y,label\\nann,1,2,good\\nbob,0.5,3,bad\\n")
+    ...     embeddings = read_embeddings(f"{folder}/z.csv")
+    >>> embeddings.ids.tolist(), embeddings.vectors.tolist()
+    (['ann', 'bob'], [[1.0, 2.0], [0.5, 3.0]])
+    """
+    path = Path(path)
+    if check_input_file(path, EXTENSIONS) == ".npy":
+        vectors = _read_numpy(path)
+        rows = _read_ids(path, len(vectors), id_column)
+    else:
+        table, rows = read_keyed(path, id_column, number_rows=True)
+        vectors = _table_vectors(table, rows.place)
+    return Embeddings(rows.ids, vectors, rows.graph_ids)
+
+
+def _table_vectors(table: Any, place: Place) -> np.ndarray:
+    lists = [name for name in table.column_names if has_lists(table[name])]
+    if lists:
+        if len(lists) > 1 and "embedding" not in lists:
+            listed = ", ".join(map(repr, lists))
+            raise InputError(f"{place.name} has several columns of lists, {listed}; name the one to use 'embedding'")
+        name = "embedding" if "embedding" in lists else lists[0]
+        return to_numbers(place, name, table[name]).reshape(table.num_rows, -1)
+    names = [name for name in table.column_names if name not in _NOT_FEATURES]
+    check_not_unnamed(names, place)
+    if not names:
+        raise InputError(f"{place.name} has no numeric columns besides the ids; add the embeddings")
+    single = all(table.schema.field(name).type == pa.float32() for name in names)
+    vectors = np.empty((table.num_rows, len(names)), np.float32 if single else np.float64)
+    for i, name in enumerate(names):
+        vectors[:, i] = to_numbers(place, name, table[name], "use one column per number")
+    return vectors
+
+
+def _read_numpy(path: Path) -> np.ndarray:
+    try:
+        loaded = np.load(path, allow_pickle=False)
+    except Exception:  # a damaged file may raise anything; NumPy's own message recommends unsafe pickles
+        loaded = None
+    if not isinstance(loaded, np.ndarray) or loaded.dtype.kind not in "fiub":
+        if loaded is not None and not isinstance(loaded, np.ndarray):
+            loaded.close()
+        raise InputError(f"{path} is damaged or not an array of numbers; write it again with numpy.save")
+    if loaded.ndim != 2 or not loaded.size:
+        raise InputError(f"{path} has shape {loaded.shape}; it must have one row per id and one column per dimension")
+    single = loaded.dtype.kind == "f" and loaded.dtype.itemsize <= 4
+    vectors = np.ascontiguousarray(loaded, dtype=np.float32 if single else np.float64)
+    finite = np.isfinite(vectors)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        problem = f"column {column} is {vectors[row, column]}"
+        raise Place(str(path)).error(row, f"{problem}; give a finite number or drop the row")
+    return vectors
+
+
+def _read_ids(path: Path, count: int, id_column: str | None) -> Keyed:
+    """Read the ids of a NumPy file from the table beside it; number the rows if there is none."""
+    table = ids_path(path)
+    if not table.exists():
+        if id_column is not None:
+            raise InputError(f"{table}, which should have the column {id_column!r}, does not exist; write it, or omit "
+                             "the column")  # fmt: skip
+        return Keyed(np.arange(count))
+    check_input_file(table, (".csv",))
+    _, rows = read_keyed(table, id_column)
+    if len(rows.ids) != count:
+        raise InputError(f"{table} has {len(rows.ids)} ids, but {path} has {count} rows; write both again")
+    return rows
+
+
+def check_output(path: str | os.PathLike[str]) -> Path:
+    """Check that embeddings can be written to a file, before spending time on computing them.
+
+    >>> check_output("cora.xlsx")
+    Traceback (most recent call last):
+    ...
+    mvgrl.errors.InputError: cora.xlsx: unsupported file type; use one of .parquet, .csv, .tsv, .npy
+    """
+    path = check_output_file(path, EXTENSIONS, "embeddings.parquet")
+    if path.suffix.lower() == ".npy" and ids_path(path).is_dir():
+        raise InputError(f"{ids_path(path)}, needed for the ids, is a folder; choose another path")
+    return path
+
+
+def write_embeddings(path: str | os.PathLike[str], embeddings: Embeddings) -> None:
+    """Write a Parquet, CSV or TSV file, or a NumPy file with a table of ids beside it; the write is atomic.
+
+    Parquet has the columns ``id`` and ``embedding``; CSV and TSV have ``id``, ``e0``, ``e1``, …. Both are in single
+    precision and start with a column ``graph`` if there are graph ids. A NumPy file keeps the precision of the vectors.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_embeddings(f"{folder}/z.csv", Embeddings(np.array([7, 9]), np.array([[0.5, -1], [0, 0.1]])))
+    ...     print(Path(folder, "z.csv").read_text())
+    id,e0,e1
+    7,0.5,-1
+    9,0,0.1
+    """
+    path = check_output(path)
+    ids = _id_columns(embeddings)
+    extension = path.suffix.lower()
+    if extension != ".npy":
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
+            if extension == ".parquet":
+                _write_parquet(file, ids, embeddings)
+            else:
+                _write_text(file, SEPARATORS[extension], ids, embeddings)
+        return
+    with atomic_write(path) as temporary:
+        with temporary.open("wb") as file:
+            _write_numpy(file, embeddings)
+            file.flush()
+            os.fsync(file.fileno())  # detect a full disk before the table of ids is replaced
+        with atomic_write(ids_path(path)) as beside, beside.open("wb") as file:
+            _write_text(file, ",", dict(reversed(ids.items())))
+
+
+def _id_columns(embeddings: Embeddings) -> dict[str, Any]:
+    """Return the columns before the vectors, in order: 64-bit integers or text."""
+    given = {"graph": embeddings.graph_ids, "id": embeddings.ids}
+    return {
+        name: to_ids([(_PLACE, name, pa.chunked_array([pa.array(values)]))])[0]
+        for name, values in given.items()
+        if values is not None
+    }
+
+
+def _batches(rows: int, width: int) -> Iterator[slice]:
+    size = max(1, BATCH // width)
+    return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
+
+
+def _checked(embeddings: Embeddings, rows: slice, dtype: Any) -> np.ndarray:
+    """Convert some of the vectors to the type of the file, and check that all numbers are finite."""
+    with np.errstate(over="ignore"):  # numbers that are too large are rejected below
+        block = np.ascontiguousarray(embeddings.vectors[rows], dtype=dtype)
+    finite = np.isfinite(block)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        name, value = embeddings.ids[rows][row].item(), embeddings.vectors[rows][row, column]
+        raise InputError(
+            f"the embedding of {name!r} is {value} in dimension {column}, not a finite {np.dtype(dtype)}; "
+            "train again with a smaller learning rate, or drop the row"
+        )
+    return block
+
+
+def _write_parquet(file: BinaryIO, ids: dict[str, Any], embeddings: Embeddings) -> None:
+    count, width = embeddings.vectors.shape
+    types = {name: pa.int64() if pa.types.is_int64(array.type) else pa.string() for name, array in ids.items()}
+    schema = pa.schema({**types, "embedding": pa.list_(pa.float32(), width)})
+    # Vectors hardly ever repeat, so dictionary encoding would only take time.
+    with pq.ParquetWriter(file, schema, use_dictionary=["graph"] if "graph" in ids else False) as writer:
+        for rows in _batches(count, width):
+            values = pa.array(_checked(embeddings, rows, np.float32).ravel())
+            columns = [array[rows].cast(types[name]) for name, array in ids.items()]
+            columns.append(pa.FixedSizeListArray.from_arrays(values, width))
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def _write_text(file: BinaryIO, separator: str, ids: dict[str, Any], embeddings: Embeddings | None = None) -> None:
+    width = 0 if embeddings is None else embeddings.vectors.shape[1]
+    names = [*ids, *(f"e{i}" for i in range(width))]
+    schema = pa.schema([*((name, array.type) for name, array in ids.items()),
+                        *((name, pa.float32()) for name in names[len(ids):])])  # fmt: skip
+    file.write(f"{separator.join(names)}\n".encode())  # Arrow would quote the names
+    options = csv.WriteOptions(include_header=False, delimiter=separator)
+    with csv.CSVWriter(file, schema, write_options=options) as writer:
+        for rows in _batches(len(ids["id"]), len(names)):
+            columns = [array[rows] for array in ids.values()]
+            if embeddings is not None:
+                columns += map(pa.array, np.ascontiguousarray(_checked(embeddings, rows, np.float32).T))
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def _write_numpy(file: BinaryIO, embeddings: Embeddings) -> None:
+    """Write as numpy.save does, which does not report why a write failed."""
+    count, width = embeddings.vectors.shape
+    dtype = embeddings.vectors.dtype.newbyteorder("<")
+    header = {"descr": dtype.str, "fortran_order": False, "shape": (count, width)}
+    np.lib.format.write_array_header_1_0(file, header)
+    for rows in _batches(count, width):
+        file.write(_checked(embeddings, rows, dtype).data)

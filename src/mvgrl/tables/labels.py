@@ -1,4 +1,4 @@
-"""What is known of those who have an embedding: their labels, and who is to learn from and who to be tested on."""
+"""Labels and splits of embeddings, read from tables and matched by id."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ import numpy as np
 import pyarrow as pa
 
 from mvgrl.errors import InputError
-from mvgrl.tables.columns import find_label, labels, to_numpy, whole
-from mvgrl.tables.inputs import TABLES, checked_file
-from mvgrl.tables.keyed import Keyed, align, read_keyed
-from mvgrl.tables.vectors import Embeddings
+from mvgrl.tables.columns import find_label, to_labels, to_text
+from mvgrl.tables.embeddings import Embeddings
+from mvgrl.tables.ids import Keyed, align, read_keyed
+from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file
 
-PARTS = ("train", "val", "test")
-SAME = {"valid": "val", "validation": "val"}
+PART_SPELLINGS = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test",)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Labels(Keyed):
-    """A label for each id: NaN among numbers and empty among texts where it is not known."""
+    """A label per id; an unknown label is NaN among numbers and empty among text."""
 
     labels: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Split(Keyed):
-    """The part each id is in: train, val or test, or empty for none."""
+    """The part of each id: train, val or test, or empty for none."""
 
     parts: np.ndarray
 
@@ -37,7 +36,7 @@ class Split(Keyed):
 def read_labels(
     path: str | os.PathLike[str], *, id_column: str | None = None, label_column: str | None = None
 ) -> Labels:
-    """The labels of a table: the column given, else ``label``, else the only one besides the ids.
+    """Read the labels of a table: the column given, else ``label``, else the only column besides the ids.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -45,20 +44,18 @@ def read_labels(
     ...     read_labels(f"{folder}/kinds.csv").labels.tolist()
     ['cat', 'dog']
     """
-    path = Path(path)
-    checked_file(path, TABLES)
-    table, rows = read_keyed(path, id_column)
+    table, rows = _read(path, id_column)
     name = find_label(table.column_names, label_column, rows.place)
-    name = name if name is not None else _only_column(table, rows, "label", "name it as label_column")
+    name = name if name is not None else _only_column(table, rows, "label", "choose one with label_column")
     try:
-        values = labels(table[name])
+        values = to_labels(table[name])
     except pa.ArrowException:
-        raise InputError(f"{path}: column {name!r} holds {table[name].type}; labels are numbers or text") from None
+        raise InputError(f"{path}: column {name!r} has type {table[name].type}; labels are numbers or text") from None
     return Labels(ids=rows.ids, graph_ids=rows.graph_ids, place=rows.place, labels=values)
 
 
 def read_split(path: str | os.PathLike[str], *, id_column: str | None = None) -> Split:
-    """The split of a table: the column ``split``, else the only one besides the ids.
+    """Read the split of a table: the column ``split``, else the only column besides the ids.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -66,46 +63,51 @@ def read_split(path: str | os.PathLike[str], *, id_column: str | None = None) ->
     ...     read_split(f"{folder}/split.csv").parts.tolist()
     ['train', '', 'val']
     """
-    path = Path(path)
-    checked_file(path, TABLES)
-    table, rows = read_keyed(path, id_column)
-    name = "split" if "split" in table.column_names else _only_column(table, rows, "split", "name it 'split'")
+    table, rows = _read(path, id_column)
+    name = "split" if "split" in table.column_names else _only_column(table, rows, "split", "name one of them 'split'")
     try:
-        parts = to_numpy(whole(table[name]).cast(pa.large_string()).fill_null(""))
+        values = to_text(table[name])
     except pa.ArrowException:
-        raise InputError(f"{path}: column {name!r} holds {table[name].type}; give train, val or test") from None
-    for other, part in SAME.items():
-        parts[parts == other] = part
-    odd = np.flatnonzero(~np.isin(parts, (*PARTS, "")))
-    if len(odd):
-        problem = f"{name!r} is {str(parts[odd[0]])!r}; give train, val or test, or leave it empty"
-        raise rows.place.error(odd[0], problem)
+        raise InputError(f"{path}: column {name!r} has type {table[name].type}; give train, val or test") from None
+    parts = np.full(len(values), "", dtype="<U5")
+    for part, spellings in PART_SPELLINGS.items():
+        parts[np.isin(values, spellings)] = part
+    unknown = np.flatnonzero((parts == "") & (values != ""))
+    if len(unknown):
+        problem = f"{name!r} is {str(values[unknown[0]])!r}; give train, val or test, or leave it empty"
+        raise rows.place.error(unknown[0], problem)
     return Split(ids=rows.ids, graph_ids=rows.graph_ids, place=rows.place, parts=parts)
 
 
-def _only_column(table: Any, rows: Keyed, wanted: str, way_out: str) -> str:
+def _read(path: str | os.PathLike[str], id_column: str | None) -> tuple[Any, Keyed]:
+    check_input_file(Path(path), TABLE_EXTENSIONS)
+    return read_keyed(Path(path), id_column)
+
+
+def _only_column(table: Any, rows: Keyed, wanted: str, remedy: str) -> str:
     names = table.column_names
-    if len(names) != 1:
-        has = (
-            f"; it has {', '.join(map(repr, names))} besides the ids: {way_out}" if names else " or any besides the ids"
-        )
-        raise InputError(f"{rows.place.name} has no column {wanted!r}{has}")
-    return str(names[0])
+    if len(names) == 1:
+        return str(names[0])
+    if not names:
+        raise InputError(f"{rows.place.name} has only ids; add a column {wanted!r}")
+    listed = ", ".join(map(repr, names))
+    raise InputError(f"{rows.place.name} has no column {wanted!r}; besides the ids it has {listed}: {remedy}")
 
 
 def labels_for(embeddings: Embeddings, known: Labels) -> np.ndarray:
-    """The label of every embedding: NaN among numbers and empty among texts where there is none.
+    """Look up the label of every embedding; an unknown label is NaN among numbers and empty among text.
 
     >>> embeddings = Embeddings(np.array([7, 8, 9]), np.ones((3, 2)))
     >>> labels_for(embeddings, Labels(ids=np.array([9, 7]), labels=np.array([1, 0]))).tolist()
     [0.0, nan, 1.0]
     """
-    rows = align(embeddings, known)
+    rows = align(embeddings.rows, known)
     missing = rows < 0
     if missing.all():
-        ours, theirs = _shown(embeddings, 0), _shown(known, 0)
-        raise InputError(f"{known.place.name} has no id of the embeddings; it has {theirs}, they have {ours}: "
-                         "choose another file, or another id column")  # fmt: skip
+        raise InputError(
+            f"{known.place.name} has none of the ids of the embeddings: it has {known.describe(0)}, they have "
+            f"{embeddings.rows.describe(0)}; choose another file or another id column"
+        )
     values = known.labels[rows]
     if not missing.any():
         return values
@@ -118,27 +120,22 @@ def labels_for(embeddings: Embeddings, known: Labels) -> np.ndarray:
 
 
 def splits_for(embeddings: Embeddings, split: Split) -> dict[str, np.ndarray]:
-    """The rows of the embeddings that are in each part: train, val (it may be empty) and test.
+    """Look up the rows of the embeddings in each part: train, val (may be empty) and test.
 
     >>> embeddings = Embeddings(np.array([7, 8, 9]), np.ones((3, 2)))
     >>> split = Split(ids=np.array([9, 7]), parts=np.array(["train", "test"]))
     >>> {part: rows.tolist() for part, rows in splits_for(embeddings, split).items()}
     {'train': [2], 'val': [], 'test': [0]}
     """
-    rows = align(embeddings, split)
-    unmet = split.parts != ""
-    unmet[rows[rows >= 0]] = False
-    if unmet.any():
-        row = int(np.argmax(unmet))
-        raise split.place.error(row, f"{_shown(split, row)} has no embedding; drop the row, or embed it too")
+    rows = align(embeddings.rows, split)
+    unmatched = split.parts != ""
+    unmatched[rows[rows >= 0]] = False
+    if unmatched.any():
+        row = int(np.argmax(unmatched))
+        raise split.place.error(row, f"{split.describe(row)} has no embedding; drop the row or embed this id too")
     parts = np.where(rows >= 0, split.parts[rows], "")
-    found = {part: np.flatnonzero(parts == part) for part in PARTS}
+    found = {part: np.flatnonzero(parts == part) for part in PART_SPELLINGS}
     for part in ("train", "test"):
         if not len(found[part]):
-            raise InputError(f"{split.place.name} puts nobody in {part}; a split needs train and test")
+            raise InputError(f"{split.place.name} has no {part} rows; a split needs train and test")
     return found
-
-
-def _shown(rows: Embeddings | Keyed, row: int) -> str:
-    graph = "" if rows.graph_ids is None else f" of graph {rows.graph_ids[row].item()!r}"
-    return f"the id {rows.ids[row].item()!r}{graph}"

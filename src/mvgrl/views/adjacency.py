@@ -1,4 +1,4 @@
-"""The graph itself as a view: D̂^-1/2 Â D̂^-1/2."""
+"""The adjacency view: D̂^-1/2 Â D̂^-1/2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mvgrl.views.base import View
 
 
 def with_self_loops(graph: Graph) -> tuple[sp.csr_array, np.ndarray]:
-    """Â = A + I and its degrees d̂, both float64.
+    """Return Â = A + I and its degrees d̂, both float64.
 
     >>> with_self_loops(Graph.from_edges([0], [1], nodes=3))[1]
     array([2., 2., 1.])
@@ -24,22 +24,23 @@ def with_self_loops(graph: Graph) -> tuple[sp.csr_array, np.ndarray]:
 
 
 def normalised_adjacency(graph: Graph) -> tuple[sp.csr_array, np.ndarray]:
-    """M = D̂^-1/2 Â D̂^-1/2, symmetric to the last bit, and the degrees d̂."""
+    """Return M = D̂^-1/2 Â D̂^-1/2, symmetric to the last bit, and the degrees d̂."""
     looped, degrees = with_self_loops(graph)
     return normalised(looped, degrees), degrees
 
 
 def normalised(looped: sp.csr_array, degrees: np.ndarray) -> sp.csr_array:
-    """D^-1/2 A D^-1/2 of a symmetric matrix, as symmetric as it was."""
+    """Return D^-1/2 A D^-1/2 of a symmetric matrix, which stays exactly symmetric."""
     root = 1.0 / np.sqrt(degrees)
-    # The two roots are multiplied first: a product of two factors does not depend on their order, of three it may.
+    # Multiply the two roots first: rounding makes a product of three factors depend on their order, and so on (i, j)
+    # or (j, i).
     factors = np.repeat(root, np.diff(looped.indptr)) * root[looped.indices]
     return sp.csr_array((looped.data * factors, looped.indices, looped.indptr), shape=looped.shape)
 
 
 @dataclass(frozen=True)
 class Adjacency(View):
-    """The normalised adjacency with self-loops, D̂^-1/2 Â D̂^-1/2, in CSR and float64.
+    """The normalised adjacency matrix with self-loops, D̂^-1/2 Â D̂^-1/2, as float64 in CSR format.
 
     >>> Adjacency()(Graph.from_edges([0], [1], [3.0])).toarray()
     array([[0.25, 0.75],
@@ -53,5 +54,5 @@ class Adjacency(View):
 
     @property
     def symmetric(self) -> bool:
-        """Always."""
+        """Always True."""
         return True

@@ -1,11 +1,12 @@
-"""What ppr and heat share: three ways to compute f(M), and the choice between them.
+"""The base class of ppr and heat: three methods to compute f(M), and the choice between them.
 
-* ``exact``: every entry, to rounding.
-* ``push``: row by row, only where the row is not negligible; its cost does not grow with the graph.
-* ``series``: a Chebyshev series on sixty-four rows at a time; the fastest until the graph is large.
+* ``exact``: all entries, up to rounding.
+* ``push``: local push, row by row; visits only nodes with non-negligible entries, so its cost per row does not depend
+  on the size of the graph.
+* ``series``: a Chebyshev series for 64 rows at a time; the fastest method unless the graph is large.
 
-The last two keep the largest entries of each row and are within :meth:`Diffusion.error_bound` of the exact ones.
-An entry whose exact value is closer than that to ``threshold``, or to the k-th largest, may be kept or not.
+Push and series keep the largest entries per row, each within :meth:`Diffusion.error_bound` of its exact value. If an
+exact value is closer than that to ``threshold``, or to the k-th largest value, the entry may or may not be kept.
 """
 
 from __future__ import annotations
@@ -30,16 +31,22 @@ from mvgrl.views.sparsify import sparsify
 METHODS = ("auto", "exact", "push", "series")
 SCALES = ("none", "columns")
 
-# Measured: following one edge by push costs what the series needs for about 32 entries of M in one row (it works on
-# many rows at once, in order), and push does about a quarter of the work its bound allows.
+# Measured: following one edge in push costs as much as 32 entries of M per row in the series, which reads M in order
+# and for many rows together; and push does about a quarter of the work that its bound allows.
 _SERIES_ENTRIES_PER_PUSH = 8
-# From timings: an entry of M costs the series about what 20 multiplications cost the dense inverse.
+# Measured: one entry of M in the series costs about as much as 20 multiplications in the dense inverse.
 _DENSE_PER_SERIES_ENTRY = 20
 
 
 @dataclass(frozen=True)
 class Diffusion(View):
-    """A function of M = D̂^-1/2 Â D̂^-1/2 that spreads each node's weight over its surroundings."""
+    """Base class of views f(M), M = D̂^-1/2 Â D̂^-1/2, that spread the weight of each node over its neighbourhood."""
+
+    @property
+    def open(self) -> bool:
+        """Whether it is left open how many entries are kept: neither a method nor a limit is given."""
+        fields: Any = self
+        return (fields.method, fields.top_k, fields.threshold) == ("auto", None, None)
 
     @property
     def symmetric(self) -> bool:
@@ -47,26 +54,26 @@ class Diffusion(View):
         return False
 
     def chosen_method(self, graph: Graph) -> str:
-        """``exact``, ``push`` or ``series``: what ``auto`` means for this graph. Depends on nothing but the two."""
+        """Return ``exact``, ``push`` or ``series``; ``auto`` is resolved from the view and the graph alone."""
         fields: Any = self
         if fields.method != "auto":
             return str(fields.method)
         if fields.top_k is None and fields.threshold is None:
             return "exact"
-        # Per row, the series goes through its whole graph once a term. Push does no more than its bound, and not more
-        # than as many rounds through the part of the graph that the row's node is connected to.
+        # Per row and term, the series reads every entry of the node's graph. The work of push is limited by its bound,
+        # and by as many passes over the node's connected component.
         entries = np.diff(graph.adjacency.indptr) + 1
         graph_of_node = np.repeat(np.arange(graph.count), graph.sizes)
         component_of_node = connected_components(graph.adjacency, directed=False)[1]
         terms = len(self._coefficients(self._tolerance(graph)))
-        by_series, at_most = (
+        by_series, push_limit = (
             terms * np.bincount(part, weights=entries)[part] for part in (graph_of_node, component_of_node)
         )
-        by_push = np.minimum(at_most, self._push_work((graph.adjacency.sum() + graph.nodes) / graph.nodes))
+        by_push = np.minimum(push_limit, self._push_work((graph.adjacency.sum() + graph.nodes) / graph.nodes))
         return "series" if by_series.mean() <= _SERIES_ENTRIES_PER_PUSH * by_push.mean() else "push"
 
     def error_bound(self, graph: Graph) -> float:
-        """No kept entry is further than this from the exact one (rounding in the last bits of float32 aside).
+        """Return the largest possible difference between a kept entry and its exact value (except float32 rounding).
 
         >>> from mvgrl.views import PPR
         >>> PPR(top_k=2).error_bound(Graph.from_edges([0, 1], [1, 2]))
@@ -76,7 +83,7 @@ class Diffusion(View):
         return 0.0 if method == "exact" else self._bound(method, graph)
 
     def __call__(self, graph: Graph) -> sp.csr_array | np.ndarray:
-        """The view of a graph, n×n."""
+        """Compute the view of a graph, n×n."""
         matrix = self._unscaled(graph)
         if self.scale == "columns":  # type: ignore[attr-defined]
             _scale_columns(matrix)
@@ -90,17 +97,17 @@ class Diffusion(View):
             return self._exact(graph, fields.top_k, fields.threshold)
         degrees = with_self_loops(graph)[1]
         lowest = 0.0 if fields.threshold is None else fields.threshold
-        room = np.full(graph.nodes, graph.nodes if fields.top_k is None else fields.top_k, dtype=np.int64)
+        capacity = np.full(graph.nodes, graph.nodes if fields.top_k is None else fields.top_k, dtype=np.int64)
         if lowest:
-            # A row's entries have a known weighted sum, so only so many of them can reach the threshold.
-            most = self._row_total(degrees) / max(lowest - fields.epsilon, 1e-300)
-            room = np.minimum(room, np.minimum(most, graph.nodes).astype(np.int64) + 1)
+            # The sum of a row is bounded, and so is the number of its entries that can reach the threshold.
+            reaching = self._row_total(degrees) / max(lowest - fields.epsilon, 1e-300)
+            capacity = np.minimum(capacity, np.minimum(reaching, graph.nodes).astype(np.int64) + 1)
         dtype = np.float32 if self._tolerance(graph) >= 1e-7 else np.float64
         if method == "push":
-            return self._push(graph, room, lowest, dtype)
+            return self._push(graph, capacity, lowest, dtype)
         normalised = normalised_adjacency(graph)[0]
         coefficients = self._coefficients(self._tolerance(graph))
-        return series_sparse(normalised, graph.offsets, coefficients, self._scales(degrees), room, lowest, dtype)
+        return series_sparse(normalised, graph.offsets, coefficients, self._scales(degrees), capacity, lowest, dtype)
 
     def _exact(self, graph: Graph, top_k: int | None, threshold: float | None) -> sp.csr_array | np.ndarray:
         if graph.count > 1:
@@ -128,43 +135,43 @@ class Diffusion(View):
         sparse = fields.top_k is not None or fields.threshold is not None
         if fields.method in ("push", "series") and not sparse:
             raise SettingsError(
-                f"{self.name}: method {fields.method!r} keeps few entries of each row, so it needs top_k or threshold; "
-                "give one of them, or use method 'exact' for the whole matrix"
+                f"{self.name}: method {fields.method!r} keeps only some entries per row, so it needs top_k or "
+                "threshold; set one of them, or use method 'exact' for the full matrix"
             )
         if fields.threshold is not None and fields.method != "exact" and fields.threshold <= fields.epsilon:
             raise SettingsError(
-                f"{self.name}: threshold {fields.threshold:g} is not above epsilon {fields.epsilon:g}, the accuracy of "
-                "the approximation, which would then decide what is kept; make epsilon smaller or use method 'exact'"
+                f"{self.name}: threshold {fields.threshold:g} is not above epsilon {fields.epsilon:g}, so the error of "
+                "the approximation would decide which entries are kept; use a smaller epsilon or method 'exact'"
             )
 
     def _tolerance(self, graph: Graph) -> float:
-        """How exact f(M) must be for the view to be exact to epsilon; half of that is left for rounding."""
+        """Return the error allowed in f(M) for an error of epsilon in the view; half of it is reserved for rounding."""
         raise NotImplementedError
 
     def _bound(self, method: str, graph: Graph) -> float:
         raise NotImplementedError
 
     def _coefficients(self, tolerance: float) -> np.ndarray:
-        """Chebyshev coefficients of f on [−1, 1], enough of them that the rest sum to at most the tolerance."""
+        """Return Chebyshev coefficients of f on [−1, 1], as many as needed for a truncation error within tolerance."""
         raise NotImplementedError
 
     def _push_work(self, mean_degree: float) -> float:
-        """Edges that push follows for one row, at most, on average."""
+        """Return an upper bound of the edges that push follows per row, on average."""
         raise NotImplementedError
 
-    def _push(self, graph: Graph, room: np.ndarray, threshold: float, dtype: Any) -> sp.csr_array:
+    def _push(self, graph: Graph, capacity: np.ndarray, threshold: float, dtype: Any) -> sp.csr_array:
         raise NotImplementedError
 
     def _row_total(self, degrees: np.ndarray) -> np.ndarray:
-        """An upper bound of each row's sum."""
+        """Return an upper bound of each row's sum."""
         raise NotImplementedError
 
     def _scales(self, degrees: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column factors that turn f(M) into the view."""
+        """Return the row and column factors that turn f(M) into the view."""
         raise NotImplementedError
 
     def _solve(self, stack: np.ndarray) -> np.ndarray:
-        """The views of a stack of Â, which may be overwritten."""
+        """Compute the views of a stack of Â, which may be overwritten."""
         raise NotImplementedError
 
     def _finish(self, matrix: np.ndarray, degrees: np.ndarray) -> None:
@@ -173,7 +180,7 @@ class Diffusion(View):
 
 
 def _scale_columns(matrix: sp.csr_array | np.ndarray) -> None:
-    """Divide each column by its largest entry, in place; a column of zeros stays one."""
+    """Divide each column by its largest entry, in place; a column of zeros is left unchanged."""
     if isinstance(matrix, np.ndarray):
         largest = matrix.max(axis=0)
         matrix /= np.where(largest > 0, largest, 1)
@@ -183,7 +190,11 @@ def _scale_columns(matrix: sp.csr_array | np.ndarray) -> None:
     matrix.data /= largest[matrix.indices]
 
 
-def enough(coefficients: np.ndarray, tolerance: float) -> np.ndarray:
-    """The shortest beginning of a series whose left-out rest sums to at most the tolerance."""
+def truncate_series(coefficients: np.ndarray, tolerance: float) -> np.ndarray:
+    """Drop as many trailing coefficients as possible while their absolute sum is at most the tolerance.
+
+    >>> truncate_series(np.array([1.0, 0.5, 0.02, -0.01]), 0.04)
+    array([1. , 0.5])
+    """
     rest = np.append(np.cumsum(np.abs(coefficients[::-1]))[::-1], 0.0)
     return coefficients[: max(1, int(np.argmax(rest <= max(tolerance, math.ulp(0.0)))))]

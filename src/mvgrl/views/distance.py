@@ -1,4 +1,4 @@
-"""Shortest-path distances, inverted, each row through a softmax."""
+"""The distance view: a softmax over the inverse shortest-path distances of each row."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from mvgrl.views.exact import join_blocks
 from mvgrl.views.sparsify import sparsify
 
 LENGTHS = ("inverse", "hops", "weights")
-_CHUNK = 2**24  # entries of the distance matrix held at a time
+_CHUNK = 2**24  # entries of the distance matrix computed at a time
 
 
 @dataclass(frozen=True)
 class Distance(View):
-    """softmax over each row of 1/distance, within each graph.
+    """The softmax over each row of 1/distance, within each graph.
 
-    The paper does not say what becomes of a node's distance to itself, 0, nor of pairs without a path. Here a node is
-    to itself like a neighbour (inverse 1), and an unreachable node is infinitely far (inverse 0, so it still has a
-    share of the softmax, the smallest).
+    The paper does not define the inverse of a node's distance to itself, 0, or of the distance to a node that cannot be
+    reached. Here the former is 1, as for a neighbour, and the latter is 0, so unreachable nodes still get the smallest
+    share of the softmax.
 
-    An edge of weight w is 1/w long (``lengths="inverse"``: weights are strengths, as in the other views), 1 long
-    (``"hops"``) or w long (``"weights"``).
+    An edge of weight w has length 1/w (``lengths="inverse"``: weights are strengths, as in the other views), 1
+    (``"hops"``) or w (``"weights"``).
 
     >>> Distance()(Graph.from_edges([], [], nodes=2)).round(4)
     array([[0.7311, 0.2689],
@@ -47,17 +47,17 @@ class Distance(View):
 
     @property
     def symmetric(self) -> bool:
-        """Never: the softmax divides each row by its own sum."""
+        """Always False: the softmax divides each row by its own sum."""
         return False
 
     def __call__(self, graph: Graph) -> sp.csr_array | np.ndarray:
-        """The view of a graph, n×n."""
-        whole = self.top_k is None and self.threshold is None
-        if whole:
+        """Compute the view of a graph, n×n."""
+        dense = self.top_k is None and self.threshold is None
+        if dense:
             check_dense_size(self.name, int(graph.sizes.max()))
             check_total_size(self.name, graph.sizes)
-        if whole and graph.count == 1:
-            # Filled piece by piece, so that the float64 distances never exist all at once beside the result.
+        if dense and graph.count == 1:
+            # Filled chunk by chunk, so the float64 distances of all rows are never in memory together with the result.
             dtype = np.float32 if graph.nodes > SINGLE_PRECISION_FROM else np.float64
             out = np.empty((graph.nodes, graph.nodes), dtype=dtype)
             for first, rows in self._rows(graph.adjacency):
@@ -71,7 +71,7 @@ class Distance(View):
         return join_blocks(blocks, graph.offsets)
 
     def _rows(self, adjacency: sp.csr_array) -> Iterator[tuple[int, np.ndarray]]:
-        """The view of one graph, some rows at a time: the first row's number, and the rows."""
+        """Yield the view of one graph in chunks of rows, as (index of the first row, rows)."""
         nodes = adjacency.shape[0]
         lengths = sp.csr_array(adjacency, dtype=np.float64, copy=True)
         if self.lengths == "inverse":
@@ -83,7 +83,7 @@ class Distance(View):
             rows = np.atleast_2d(dijkstra(lengths, directed=True, indices=sources))
             rows[np.arange(len(sources)), sources] = 1.0
             np.divide(1.0, rows, out=rows)
-            # Lengths may be tiny and inverses huge: the softmax is taken relative to the row's largest.
+            # Inverses of tiny lengths are huge: subtract the row's maximum, or the exponential would overflow.
             rows -= rows.max(axis=1, keepdims=True)
             np.exp(rows, out=rows)
             rows /= rows.sum(axis=1, keepdims=True)

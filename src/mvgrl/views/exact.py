@@ -1,4 +1,4 @@
-"""Exact diffusions: every entry, graph by graph, graphs of one size together."""
+"""Exact diffusions of many graphs; graphs of the same size are solved together."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mvgrl.graphs import Graph
 from mvgrl.views.base import check_dense_size, check_total_size
 from mvgrl.views.sparsify import sparsify
 
-_STACK = 2**22  # entries of the small matrices that are solved together
+_STACK = 2**22  # entries of the matrices that are solved together
 
-# A stack of Â (graphs × n × n, may be overwritten) → the stack of their views.
+# Maps a stack of Â (graphs × n × n, may be overwritten) to the stack of views.
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
 def exact_blocks(graph: Graph, view: str, solve: Solve, top_k: int | None, threshold: float | None) -> sp.csr_array:
-    """The views of many graphs as one block-diagonal matrix, float64; zeros are not stored."""
+    """Compute the views of many graphs as one block-diagonal float64 matrix; zeros are not stored."""
     sizes = graph.sizes
     check_dense_size(view, int(sizes.max()))
     if top_k is None and threshold is None:
@@ -38,7 +38,7 @@ def exact_blocks(graph: Graph, view: str, solve: Solve, top_k: int | None, thres
 
 
 def _dense_stack(graph: Graph, chosen: np.ndarray) -> np.ndarray:
-    """Â of graphs of one size, dense."""
+    """Return Â of graphs of the same size as one dense array, graphs × n × n."""
     size = int(graph.sizes[chosen[0]])
     stack = np.zeros((len(chosen), size, size))
     indptr = graph.adjacency.indptr
@@ -52,7 +52,7 @@ def _dense_stack(graph: Graph, chosen: np.ndarray) -> np.ndarray:
 
 
 def join_blocks(blocks: list[Any], offsets: np.ndarray) -> sp.csr_array:
-    """CSR matrices as the diagonal blocks of one."""
+    """Join square CSR matrices into one block-diagonal CSR matrix."""
     counts = np.concatenate([np.diff(block.indptr) for block in blocks])
     indices = np.concatenate([block.indices + low for block, low in zip(blocks, offsets[:-1], strict=True)])
     data = np.concatenate([block.data for block in blocks])

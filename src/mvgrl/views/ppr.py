@@ -19,7 +19,7 @@ from mvgrl.views.push import push_ppr
 
 @numba.njit(parallel=True, cache=True)
 def _mirror(matrix: Any) -> None:
-    """Copy the upper triangle onto the lower, in squares that stay in the cache."""
+    """Copy the upper triangle onto the lower one, in 64×64 tiles that fit into the CPU cache."""
     nodes, side = matrix.shape[0], 64
     for band in numba.prange((nodes + side - 1) // side):
         for left in range(0, (band + 1) * side, side):
@@ -30,12 +30,12 @@ def _mirror(matrix: Any) -> None:
 
 @dataclass(frozen=True)
 class PPR(Diffusion):
-    """Where a walk from each node ends that stops with probability α a step; symmetric form.
+    """Personalised PageRank: where a random walk ends that stops with probability α per step; symmetric form.
 
-    Entries are never negative, and S·sqrt(d̂) = sqrt(d̂). With ``top_k`` or ``threshold`` the view is sparse and,
-    unless ``method`` is ``"exact"``, approximate: an entry (i, j) is within ε·sqrt(d̂_j) of the exact one by push,
-    within ε by the series. ``epsilon`` is not used by the exact method. With ``scale="columns"`` each column is then
-    divided by its largest entry, as the authors' code does for CiteSeer.
+    Entries are never negative, and S·sqrt(d̂) = sqrt(d̂). With ``top_k`` or ``threshold``, the view is sparse and,
+    unless ``method`` is ``"exact"``, approximate: entry (i, j) is within ε·sqrt(d̂_j) of its exact value with push, and
+    within ε with the series, where ε is ``epsilon``. The exact method ignores ``epsilon``. With ``scale="columns"``,
+    each column is then divided by its largest entry, as the authors' code does for CiteSeer.
 
     >>> PPR(alpha=0.5)(Graph.from_edges([0], [1]))
     array([[0.75, 0.25],
@@ -57,9 +57,12 @@ class PPR(Diffusion):
 
     @property
     def symmetric(self) -> bool:
-        """With the exact method, unless only some entries of each row are kept: j may be in i's top k, not i in j's."""
-        whole = self.method == "auto" and self.threshold is None
-        return self.top_k is None and (whole or self.method == "exact") and self.scale == "none"
+        """Whether the matrix equals its transpose exactly.
+
+        True for the exact method, except with ``top_k``: node j may be in the top k of node i, but i not in that of j.
+        """
+        exact = self.method == "exact" or (self.method == "auto" and self.threshold is None)
+        return exact and self.top_k is None and self.scale == "none"
 
     def _tolerance(self, graph: Graph) -> float:
         return self.epsilon / 2
@@ -81,15 +84,15 @@ class PPR(Diffusion):
         return coefficients
 
     def _push_work(self, mean_degree: float) -> float:
-        # The residuals weighted by sqrt(d̂) sum to sqrt(d̂_i) at first; a push at u follows d̂_u edges and removes at
-        # least α·ε·d̂_u from that sum.
+        # Initially, the residuals weighted by sqrt(d̂) sum to sqrt(d̂_i). A push at u follows d̂_u edges and reduces
+        # that sum by at least α·ε·d̂_u.
         return math.sqrt(mean_degree) / (self.alpha * self.epsilon)
 
-    def _push(self, graph: Graph, room: np.ndarray, threshold: float, dtype: Any) -> sp.csr_array:
-        return push_ppr(graph.adjacency, self.alpha, self.epsilon, room, threshold, dtype)
+    def _push(self, graph: Graph, capacity: np.ndarray, threshold: float, dtype: Any) -> sp.csr_array:
+        return push_ppr(graph.adjacency, self.alpha, self.epsilon, capacity, threshold, dtype)
 
     def _row_total(self, degrees: np.ndarray) -> np.ndarray:
-        # Σ_j s_ij·sqrt(d̂_j) = sqrt(d̂_i), and no d̂_j is below 1.
+        # Σ_j s_ij·sqrt(d̂_j) = sqrt(d̂_i), and d̂_j is at least 1.
         return np.asarray(np.sqrt(degrees))
 
     def _scales(self, degrees: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,14 +110,14 @@ class PPR(Diffusion):
             inverse = (inverse + inverse.mT) / 2
             np.maximum(inverse, 0.0, out=inverse)
             return inverse
-        # I − (1−α)M is positive definite: Cholesky does half of LU's work, and in place. LAPACK counts columns first,
-        # so its lower triangle is our upper one.
+        # I − (1−α)M is positive definite: a Cholesky factorisation does half the work of LU, in place. LAPACK is
+        # column-major, so its lower triangle is our upper one.
         matrix = stack[0]
         factorise, invert = lapack.get_lapack_funcs(("potrf", "potri"), (matrix,))
         factor, failed = factorise(matrix.T, lower=True, overwrite_a=True)
         inverse, unfinished = invert(factor, lower=True, overwrite_c=True)
         if failed or unfinished:
-            raise ArithmeticError(f"LAPACK could not invert the ppr system (potrf {failed}, potri {unfinished})")
+            raise ArithmeticError(f"LAPACK failed to invert the ppr matrix (potrf {failed}, potri {unfinished})")
         result: np.ndarray = np.ascontiguousarray(inverse.T)
         result *= self.alpha
         _mirror(result)

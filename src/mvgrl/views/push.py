@@ -1,7 +1,8 @@
-"""Local push: one row of a diffusion at a time, touching only the nodes where it is not negligible.
+"""Local push: computes a diffusion row by row, visiting only the nodes with non-negligible entries.
 
-Every thread has dense workspaces of n numbers and lists of the nodes it touched, so that a row costs what it touches
-and clearing up costs the same again. Rows do not depend on each other, hence not on the number of threads.
+Every thread has dense work arrays of n numbers and a list of the nodes it has visited, so the cost of computing a row
+and of resetting the arrays is proportional to the nodes visited. Rows are computed independently, so the result does
+not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def _push_ppr(
 ) -> None:  # fmt: skip
     """Solve (I − (1−α)M) p = α e_i by Gauss–Seidel steps on the residuals above epsilon.
 
-    All vectors are divided by sqrt(d̂), which makes one threshold serve every node. Residuals are never negative and
-    never fall while a node waits, so a node is in the queue exactly while its residual exceeds epsilon.
+    All vectors are divided by sqrt(d̂), so the same epsilon applies to every node. Residuals are never negative and
+    never decrease while a node is queued, so a node is in the queue exactly while its residual exceeds epsilon.
     """
     nodes = len(degrees)
     for task in numba.prange(tasks):
@@ -52,13 +53,13 @@ def _push_ppr(
                         tail = head + waiting
                         queue[tail if tail < nodes else tail - nodes] = v
                         waiting += 1
-            start, room, size = starts[row], starts[row + 1] - starts[row], 0
+            start, capacity, size = starts[row], starts[row + 1] - starts[row], 0
             for place in range(reached):
                 u = pushed[place]
-                # What is left at u would add at least this much to u itself: free accuracy, and still no more than s.
+                # The residual at u would add at least this much to u: more accuracy at no cost, and still at most s_iu.
                 value = (found[u] + alpha * residual[u] / pivots[u]) * np.sqrt(degrees[u])
                 if value >= threshold:
-                    size = offer(value, u, values, columns, start, size, room)
+                    size = offer(value, u, values, columns, start, size, capacity)
             sort_row(values, columns, start, size)
             counts[row] = size
             for place in range(reached):
@@ -70,14 +71,14 @@ def _push_ppr(
 
 
 def push_ppr(
-    adjacency: sp.csr_array, alpha: float, epsilon: float, room: np.ndarray, threshold: float, dtype: Any
+    adjacency: sp.csr_array, alpha: float, epsilon: float, capacity: np.ndarray, threshold: float, dtype: Any
 ) -> sp.csr_array:
-    """Rows of α (I − (1−α)M)^-1 by local push, each entry between s_ij − ε·sqrt(d̂_j) and s_ij.
+    """Compute rows of S = α (I − (1−α)M)^-1 by local push, each entry between s_ij − ε·sqrt(d̂_j) and s_ij.
 
-    Why: with the residual r of row i, s_i − p_i = S r, and push ends with 0 ≤ r ≤ ε·sqrt(d̂) in every entry.
+    Proof: let r be the residual of row i. Then s_i − p_i = S r, and push stops when 0 ≤ r ≤ ε·sqrt(d̂) in every entry.
     S has no negative entries and S·sqrt(d̂) = sqrt(d̂), so 0 ≤ S r ≤ ε·sqrt(d̂).
 
-    ``adjacency`` is A, without self-loops: each node's own loop is solved for directly.
+    ``adjacency`` is A, without self-loops; the self-loop of each node is solved for directly.
     """
     degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).reshape(-1) + 1.0
     steps = (1.0 - alpha) * adjacency.data.astype(np.float64) / degrees[adjacency.indices]
@@ -91,7 +92,7 @@ def push_ppr(
             first, tasks, starts, counts, columns, values,
         )  # fmt: skip
 
-    return collect(adjacency.shape, room, np.dtype(dtype), fill)
+    return collect(adjacency.shape, capacity, np.dtype(dtype), fill)
 
 
 @numba.njit(parallel=True, cache=True)
@@ -99,7 +100,7 @@ def _push_heat(
     indptr: Any, neighbours: Any, steps: Any, weights: Any, cuts: Any, threshold: float,
     first: int, tasks: int, starts: Any, counts: Any, columns: Any, values: Any,
 ) -> None:  # fmt: skip
-    """Sum weights[k] · e_iᵀ Tᵏ, level by level, leaving entries of a level at or below cuts[k] where they are."""
+    """Sum weights[k] · e_iᵀ Tᵏ level by level; entries of level k at or below cuts[k] are not followed."""
     nodes = len(indptr) - 1
     for task in numba.prange(tasks):
         total, level, following = np.zeros(nodes), np.zeros(nodes), np.zeros(nodes)
@@ -125,22 +126,22 @@ def _push_heat(
                                 fresh += 1
                             following[v] += steps[entry] * mass
                 level, following, here, there, active = following, level, there, here, fresh
-            start, room, size = starts[row], starts[row + 1] - starts[row], 0
+            start, capacity, size = starts[row], starts[row + 1] - starts[row], 0
             for place in range(reached):
                 u = touched[place]
                 if total[u] >= threshold:
-                    size = offer(total[u], u, values, columns, start, size, room)
+                    size = offer(total[u], u, values, columns, start, size, capacity)
                 total[u] = 0.0
             sort_row(values, columns, start, size)
             counts[row] = size
 
 
 def push_heat(
-    looped: sp.csr_array, weights: np.ndarray, cuts: np.ndarray, room: np.ndarray, threshold: float, dtype: Any
+    looped: sp.csr_array, weights: np.ndarray, cuts: np.ndarray, capacity: np.ndarray, threshold: float, dtype: Any
 ) -> sp.csr_array:
-    """Rows of Σ weights[k]·Tᵏ with T = Â D̂^-1, entries of each Tᵏ at or below ``cuts[k]`` not followed further.
+    """Compute rows of Σ weights[k]·Tᵏ, T = Â D̂^-1, without following entries of Tᵏ at or below ``cuts[k]``.
 
-    ``looped`` is Â. The last cut must be infinite: nothing follows the last level.
+    ``looped`` is Â. The last cut must be infinite, as no level follows the last one.
     """
     degrees = np.asarray(looped.sum(axis=1), dtype=np.float64).reshape(-1)
     steps = looped.data / degrees[looped.indices]
@@ -153,4 +154,4 @@ def push_heat(
             first, tasks, starts, counts, columns, values,
         )  # fmt: skip
 
-    return collect(looped.shape, room, np.dtype(dtype), fill)
+    return collect(looped.shape, capacity, np.dtype(dtype), fill)

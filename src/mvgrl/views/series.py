@@ -1,11 +1,11 @@
-"""Chebyshev series: f(M) for many rows at once, M = D̂^-1/2 Â D̂^-1/2.
+"""Chebyshev series: f(M) for many rows together, M = D̂^-1/2 Â D̂^-1/2.
 
-Sixty-four rows travel together, so that each entry of M is fetched once for all of them and the arithmetic runs in
-vector registers: per entry and row this is some thirty times cheaper than push. It pays wherever push would wander
-through most of the graph anyway, which is up to some hundred thousand edges. Memory: two arrays of n × 64 a thread.
+The rows are computed in groups of 64. Each entry of M is read once per group, and the arithmetic uses vector
+registers: per entry and row, this is about thirty times cheaper than push. It pays off whenever push would visit most
+of the graph anyway, which is the case up to some hundred thousand edges. Memory: two n × 64 arrays per thread.
 
-M's eigenvalues lie in [−1, 1], where f(x) ≈ Σ c_k T_k(x) with error at most Σ_{k>K} |c_k|; no entry of a symmetric
-matrix exceeds its largest eigenvalue, so that sum also bounds the error of every entry of f(M).
+The eigenvalues of M are in [−1, 1], where f(x) ≈ Σ c_k T_k(x) with an error of at most Σ_{k>K} |c_k|. No entry of a
+symmetric matrix exceeds its largest absolute eigenvalue, so that sum also bounds the error of every entry of f(M).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LANES = 64  # rows computed together
 @numba.njit(cache=True, fastmath={"contract"})
 def _step(indptr: Any, indices: Any, values: Any, low: int, factor: Any, ahead: Any, behind: Any) -> None:
     """behind ← factor·M·ahead − behind, on one graph whose first node is ``low``."""
-    lanes = ahead.shape[1]  # not a constant: a loop of known length would be unrolled instead of vectorised
+    lanes = ahead.shape[1]  # not the constant: the compiler would unroll a loop of known length, not vectorise it
     for v in range(ahead.shape[0]):
         for lane in range(lanes):
             behind[v, lane] = -behind[v, lane]
@@ -38,7 +38,7 @@ def _step(indptr: Any, indices: Any, values: Any, low: int, factor: Any, ahead: 
 def _evaluate(
     indptr: Any, indices: Any, values: Any, coefficients: Any, low: int, first: int, width: int, ahead: Any, behind: Any
 ) -> Any:
-    """Clenshaw's recurrence for ``width`` columns of f(M), from column ``first``; n × lanes."""
+    """Evaluate ``width`` columns of f(M) from column ``first`` by Clenshaw's recurrence; n × lanes."""
     ahead[:] = 0
     behind[:] = 0
     for k in range(len(coefficients) - 1, -1, -1):
@@ -54,9 +54,9 @@ def _select(
     result: Any, low: int, width: int, row_scale: Any, column_scale: Any, threshold: Any, floor: Any,
     starts: Any, counts: Any, columns: Any, values: Any,
 ) -> None:  # fmt: skip
-    """Keep the best entries of each lane. ``floor`` is what an entry of the lane must exceed, or it is turned away."""
+    """Keep the largest entries of each lane. An entry is considered only if it exceeds the lane's ``floor``."""
     for lane in range(width):
-        # Not below the smallest normal number: what underflows to zero is not an entry.
+        # At least about the smallest normal float32, so values that underflow are never stored.
         floor[lane] = max(np.nextafter(threshold, values.dtype.type(0)), values.dtype.type(1e-37))
         counts[lane] = 0
     for v in range(result.shape[0]):
@@ -64,9 +64,9 @@ def _select(
         for lane in range(width):
             value = result[v, lane] * (scale * row_scale[lane])
             if value > floor[lane]:
-                start, room = starts[lane], starts[lane + 1] - starts[lane]
-                counts[lane] = offer(value, low + v, values, columns, start, counts[lane], room)
-                if counts[lane] == room:
+                start, capacity = starts[lane], starts[lane + 1] - starts[lane]
+                counts[lane] = offer(value, low + v, values, columns, start, counts[lane], capacity)
+                if counts[lane] == capacity:
                     floor[lane] = max(floor[lane], values[start])
     for lane in range(width):
         sort_row(values, columns, starts[lane], counts[lane])
@@ -91,7 +91,7 @@ def _series_sparse(
 
 
 def _blocks(offsets: np.ndarray, first: int, last: int) -> np.ndarray:
-    """The rows first:last in groups of at most LANES of one graph: first row, how many, the graph's node range."""
+    """Split rows first:last into groups of at most LANES rows per graph: first row, count, node range of the graph."""
     table = []
     for graph in range(np.searchsorted(offsets, first, side="right") - 1, len(offsets) - 1):
         low, high = int(offsets[graph]), int(offsets[graph + 1])
@@ -104,9 +104,9 @@ def _blocks(offsets: np.ndarray, first: int, last: int) -> np.ndarray:
 
 def series_sparse(
     normalised: sp.csr_array, offsets: np.ndarray, coefficients: np.ndarray, scales: tuple[np.ndarray, np.ndarray],
-    room: np.ndarray, threshold: float, dtype: Any,
+    capacity: np.ndarray, threshold: float, dtype: Any,
 ) -> sp.csr_array:  # fmt: skip
-    """The largest entries of each row of diag(scales[0])·f(M)·diag(scales[1]), graph by graph."""
+    """Compute the largest entries per row of diag(scales[0])·f(M)·diag(scales[1]), graph by graph."""
     row_scale, column_scale = (scale.astype(dtype) for scale in scales)
     values_in, coefficients = normalised.data.astype(dtype), coefficients.astype(dtype)
     indptr, indices = structure(normalised)
@@ -119,7 +119,7 @@ def series_sparse(
             starts, counts, columns, values,
         )  # fmt: skip
 
-    return collect(normalised.shape, room, np.dtype(dtype), fill)
+    return collect(normalised.shape, capacity, np.dtype(dtype), fill)
 
 
 @numba.njit(parallel=True, cache=True)
@@ -136,7 +136,7 @@ def _series_dense(indptr: Any, indices: Any, matrix: Any, coefficients: Any, tas
 
 
 def series_dense(normalised: sp.csr_array, coefficients: np.ndarray, dtype: Any) -> np.ndarray:
-    """All of f(M), n×n."""
+    """Compute all entries of f(M), n×n."""
     out = np.empty(normalised.shape, dtype=dtype)
     _series_dense(
         *structure(normalised), normalised.data.astype(dtype), coefficients.astype(dtype),

@@ -1,8 +1,8 @@
-"""Keeping few entries of a row: the k largest, or those from a threshold up.
+"""Sparsification: keeps the k largest entries per row, or the entries at or above a threshold.
 
-What is kept is kept as it is: rows are not scaled up to make good for what was dropped, so that every stored value
-is an entry of the full matrix. Zeros are never stored. Among values equal to the last bit the lower column wins, so the
-result does not depend on the order in which entries are met, nor on the number of threads.
+Values are not changed: rows are not rescaled to compensate for dropped entries, so every stored value is an entry of
+the full matrix. Zeros are never stored. Ties are broken in favour of the lower column, so the result does not depend on
+the order in which entries are visited or on the number of threads.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
-_BUFFER = 2**24  # entries a chunk of rows may need at most before it is packed
+_BUFFER = 2**24  # entries that a chunk of rows may reserve before it is packed
 
-# (first row, last row, where each row's room starts, entries found per row, their columns, their values)
+# (first row, end row, offset of each row's slots, and to be filled in: entries per row, their columns, their values)
 Fill = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
 
 
@@ -26,8 +26,8 @@ def _worse(values: Any, columns: Any, a: int, b: int) -> bool:
 
 
 @numba.njit(cache=True)
-def _sink(values: Any, columns: Any, start: int, size: int, place: int) -> None:
-    """Restore the heap whose root is the worst entry, after ``place`` changed."""
+def _sift_down(values: Any, columns: Any, start: int, size: int, place: int) -> None:
+    """Restore the heap after the entry at ``place`` changed; the root is the entry to be replaced first."""
     while True:
         child = 2 * place + 1
         if child >= size:
@@ -43,41 +43,41 @@ def _sink(values: Any, columns: Any, start: int, size: int, place: int) -> None:
 
 
 @numba.njit(cache=True)
-def offer(value: float, column: int, values: Any, columns: Any, start: int, size: int, room: int) -> int:
-    """Put an entry among the ``room`` best of its row, stored from ``start``; the row's new size."""
-    if size < room:
+def offer(value: float, column: int, values: Any, columns: Any, start: int, size: int, capacity: int) -> int:
+    """Insert an entry into a row stored from ``start`` that keeps its ``capacity`` largest; return its new size."""
+    if size < capacity:
         values[start + size], columns[start + size] = value, column
-        if size + 1 == room:
-            for place in range(room // 2 - 1, -1, -1):
-                _sink(values, columns, start, room, place)
+        if size + 1 == capacity:
+            for place in range(capacity // 2 - 1, -1, -1):
+                _sift_down(values, columns, start, capacity, place)
         return size + 1
     if value > values[start] or (value == values[start] and column < columns[start]):
         values[start], columns[start] = value, column
-        _sink(values, columns, start, room, 0)
+        _sift_down(values, columns, start, capacity, 0)
     return size
 
 
 @numba.njit(cache=True)
 def sort_row(values: Any, columns: Any, start: int, size: int) -> None:
-    """Bring a row's entries into the order of their columns."""
+    """Sort the entries of a row by column."""
     order = np.argsort(columns[start : start + size])
     columns[start : start + size] = columns[start : start + size][order]
     values[start : start + size] = values[start : start + size][order]
 
 
 def structure(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Where rows start and their columns, in types that do not vary: kernels are compiled once for each."""
+    """Return indptr and indices with fixed dtypes, so each kernel is compiled only once."""
     return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
 
 
-def collect(shape: tuple[int, int], room: np.ndarray, dtype: np.dtype[Any], fill: Fill) -> sp.csr_array:
-    """A CSR matrix whose rows ``fill`` finds, where row i has at most ``room[i]`` entries; in bounded memory."""
+def collect(shape: tuple[int, int], capacity: np.ndarray, dtype: np.dtype[Any], fill: Fill) -> sp.csr_array:
+    """Build a CSR matrix chunk by chunk in bounded memory; ``fill`` finds up to ``capacity[i]`` entries of row i."""
     rows, columns = shape
-    room = np.minimum(room, columns).astype(np.int64)
+    capacity = np.minimum(capacity, columns).astype(np.int64)
     kept_columns, kept_values, kept_counts = [], [], []
     first = 0
     while first < rows:
-        ends = np.cumsum(room[first:])
+        ends = np.cumsum(capacity[first:])
         last = first + max(1, int(np.searchsorted(ends, _BUFFER, side="right")))
         starts = np.concatenate([[0], ends[: last - first]])
         counts = np.zeros(last - first, dtype=np.int64)
@@ -103,29 +103,29 @@ def _count_dense(matrix: Any, threshold: float, counts: Any) -> None:
 @numba.njit(parallel=True, cache=True)
 def _select_dense(matrix: Any, threshold: float, starts: Any, counts: Any, columns: Any, values: Any) -> None:
     for i in numba.prange(matrix.shape[0]):
-        start, size, room = starts[i], 0, starts[i + 1] - starts[i]
+        start, size, capacity = starts[i], 0, starts[i + 1] - starts[i]
         for j in range(matrix.shape[1]):
             if matrix[i, j] > 0 and matrix[i, j] >= threshold:
-                size = offer(matrix[i, j], j, values, columns, start, size, room)
+                size = offer(matrix[i, j], j, values, columns, start, size, capacity)
         sort_row(values, columns, start, size)
         counts[i] = size
 
 
 def sparsify(matrix: np.ndarray, top_k: int | None = None, threshold: float | None = None) -> sp.csr_array:
-    """The positive entries of a dense matrix that are among their row's ``top_k`` largest and at least ``threshold``.
+    """Keep the positive entries of a dense matrix: the ``top_k`` largest per row, those from ``threshold``, or both.
 
     >>> sparsify(np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]), top_k=2).toarray()
     array([[0.5, 0.3, 0. ],
            [0.1, 0. , 0.8]])
     """
-    matrix = np.ascontiguousarray(matrix)  # one layout, compiled once
+    matrix = np.ascontiguousarray(matrix)  # a single layout, so the kernels are compiled only once
     lowest = 0.0 if threshold is None else threshold
-    room = np.zeros(len(matrix), dtype=np.int64)
-    _count_dense(matrix, lowest, room)
+    capacity = np.zeros(len(matrix), dtype=np.int64)
+    _count_dense(matrix, lowest, capacity)
     if top_k is not None:
-        room = np.minimum(room, top_k)
+        capacity = np.minimum(capacity, top_k)
 
     def fill(first: int, last: int, starts: Any, counts: Any, columns: Any, values: Any) -> None:
         _select_dense(matrix[first:last], lowest, starts, counts, columns, values)
 
-    return collect(matrix.shape, room, matrix.dtype, fill)
+    return collect(matrix.shape, capacity, matrix.dtype, fill)

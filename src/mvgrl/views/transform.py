@@ -1,4 +1,4 @@
-"""A view as a PyTorch Geometric transform."""
+"""Views as PyTorch Geometric transforms."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from torch_geometric.data import Batch
 from torch_geometric.transforms import BaseTransform
 
 from mvgrl.graphs import Graph
-from mvgrl.views import View, resolve_view
+from mvgrl.views.registry import View, resolve_view
 
 
 class ViewTransform(BaseTransform):  # type: ignore[misc]
-    """Replaces the edges of a ``Data`` by a view's entries; the input is left as it is.
+    """Replaces the edges of a ``Data`` object with the entries of a view; the input is not modified.
 
-    Entry (i, j), the weight with which node i listens to node j, becomes an edge from j to i, the direction in which
-    PyTorch Geometric passes messages. Self-loops are among the entries and the normalisation is done, so a ``GCNConv``
-    after this takes ``normalize=False``. ``edge_attr`` described the old edges and is dropped.
+    Entry (i, j), the weight with which node i aggregates node j, becomes an edge from j to i, the direction in which
+    PyTorch Geometric passes messages. The entries include self-loops and are already normalised, so use
+    ``normalize=False`` in a ``GCNConv`` that follows. ``edge_attr`` describes the old edges and is dropped.
 
     >>> from torch_geometric.data import Data
     >>> data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
@@ -33,14 +33,14 @@ class ViewTransform(BaseTransform):  # type: ignore[misc]
         self.view = resolve_view(view)
 
     def forward(self, data: Any) -> Any:
-        """The new ``Data``; a ``Batch`` is taken apart and put together again."""
+        """Return a new ``Data`` or, for a ``Batch``, a new ``Batch`` of transformed graphs."""
         if isinstance(data, Batch):
             return Batch.from_data_list([self(one) for one in data.to_data_list()])
         entries = sp.coo_array(self.view(Graph.from_pyg(data)))
-        listeners, heard = entries.coords
-        new = copy.copy(data)  # shares the tensors, not the slots they are in
+        targets, sources = entries.coords
+        new = copy.copy(data)  # a shallow copy: the tensors are shared, the attributes are not
         device = data.edge_index.device
-        new.edge_index = torch.from_numpy(np.stack([heard, listeners]).astype(np.int64)).to(device)
+        new.edge_index = torch.from_numpy(np.stack([sources, targets]).astype(np.int64)).to(device)
         new.edge_weight = torch.from_numpy(entries.data.astype(np.float32)).to(device)
         if "edge_attr" in new:
             del new.edge_attr

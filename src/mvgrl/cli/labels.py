@@ -1,4 +1,4 @@
-"""What evaluate and map are told about embeddings: their labels, from a table or from a dataset's name."""
+"""Labels for ``mvgrl evaluate`` and ``mvgrl map``, from a table or a named dataset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mvgrl.errors import SettingsError
 
 if TYPE_CHECKING:
     from mvgrl.cli.console import Console
-    from mvgrl.datasets.registry import Dataset
+    from mvgrl.datasets import Dataset
     from mvgrl.tables.embeddings import Embeddings
 
 
@@ -24,15 +24,15 @@ def labels_of(
     data_root: Path | None,
     console: Console,
 ) -> tuple[np.ndarray, Dataset | None]:
-    """A label a row, and the dataset they are from where they are of one."""
+    """Return a label per row of the embeddings, and the dataset if ``labels`` names one."""
     from mvgrl.tables.columns import Place
-    from mvgrl.tables.embeddings import Labels, labels_for, read_labels
+    from mvgrl.tables.labels import Labels, labels_for, read_labels
 
     if not is_dataset(labels):
         return labels_for(embeddings, read_labels(labels, id_column=id_column, label_column=label_column)), None
     for flag, value in (("id", id_column), ("label", label_column)):
         if value is not None:
-            raise SettingsError(f"{labels} is a named dataset and has its own {flag}s; leave out --{flag}-column")
+            raise SettingsError(f"{labels} is a named dataset and has its own {flag}s; omit --{flag}-column")
     dataset = open_dataset(labels, data_root, console)
     names = np.array(dataset.classes)[dataset.target]
     known = Labels(np.arange(len(names)), place=Place(dataset.name), labels=names)

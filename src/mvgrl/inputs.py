@@ -1,0 +1,126 @@
+"""A graph prepared for training: features and views as matrices, computed once and shared by any number of fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from mvgrl.errors import InputError, SettingsError
+from mvgrl.graphs import Graph
+from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.matrices import Matrix, SparseMatrix
+from mvgrl.model import MVGRL
+from mvgrl.runtime import generator_for, resolve_device
+from mvgrl.sampling import Batch, GraphBatches, NodeBatches, corrupt_adjacency
+from mvgrl.settings import AUTO, Settings
+from mvgrl.views import ViewCache, view_matrix
+
+Batches = NodeBatches | GraphBatches
+_GRAPHS_PER_BATCH = 64  # at inference, for a model that was trained on one graph
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The features and views of a graph on a device, and the settings they were made for."""
+
+    graph: Graph
+    settings: Settings
+    encoder: FeatureEncoder
+    features: Matrix  # X, nodes × width
+    views: tuple[Matrix, ...]  # V, nodes × nodes
+    device: torch.device
+    cache: ViewCache | None = None
+    choices: Mapping[str, str] = field(default_factory=dict)  # what was chosen automatically, and why
+
+    @cached_property
+    def adjacency(self) -> SparseMatrix:
+        """The adjacency on the CPU, for samplers."""
+        return SparseMatrix.from_scipy(self.graph.adjacency, symmetric=True)
+
+    @property
+    def largest(self) -> int:
+        """The number of nodes of the largest graph or sample."""
+        largest = int(self.graph.sizes.max())
+        return min(self.settings.sample_size, largest) if self.settings.sampler.samples else largest
+
+    def model(self, seed: int) -> MVGRL:
+        """A model with its initial weights."""
+        return MVGRL(self.settings, self.encoder.width, largest=self.largest, seed=seed).to(self.device)
+
+    def batches(self, seed: int = 0) -> Batches:
+        """The batches of a training; only a corrupted adjacency depends on the seed."""
+        settings = self.settings
+        common: dict[str, Any] = dict(
+            sampler=settings.sampler,
+            sample_size=settings.sample_size,
+            batch_size=settings.batch_size,
+            device=self.device,
+        )
+        if settings.task == "graph":
+            offsets = torch.from_numpy(self.graph.offsets)
+            return GraphBatches(self.features, self.views, offsets, self.adjacency, **common)
+        corrupted = None
+        if settings.negatives.rewires_edges:
+            other = corrupt_adjacency(self.graph, generator_for(seed, "corruption"))
+            corrupted = _view_matrices(other, settings, self.device, self.cache)
+        permute = settings.negatives.permutes_features
+        return NodeBatches(
+            self.features, self.views, self.adjacency, permute=permute, corrupted_views=corrupted, **common
+        )
+
+    def whole(self) -> Iterator[Batch]:
+        """All nodes of all graphs, for inference."""
+        if self.graph.count == 1:
+            return iter([Batch(self.features, self.views, (self.graph.nodes,), device=self.device)])
+        size = self.settings.batch_size if self.settings.task == "graph" else _GRAPHS_PER_BATCH
+        offsets = torch.from_numpy(self.graph.offsets)
+        return GraphBatches(self.features, self.views, offsets, batch_size=size, device=self.device).whole()
+
+
+def prepare(
+    graph: Graph,
+    settings: Settings,
+    *,
+    device: str | torch.device = "auto",
+    cache: ViewCache | None = None,
+    encoder: FeatureEncoder | None = None,
+    choices: Mapping[str, str] | None = None,
+) -> Inputs:
+    """Compute features and views with the settings as they are; nothing is chosen by the graph.
+
+    ``encoder``, where given, was fitted before: the graph is new to a trained model.
+
+    >>> from mvgrl.settings import literal
+    >>> inputs = prepare(Graph.from_edges([0, 1], [1, 2]), literal({"hidden": 8}), device="cpu")
+    >>> [view.shape for view in inputs.views]
+    [(3, 3), (3, 3)]
+    """
+    for name in ("sampler", "normalise"):
+        if getattr(settings, name) == AUTO:
+            raise SettingsError(f"{name} is still 'auto'; give the graph to fit, or use mvgrl.settings.literal")
+    if encoder is None:
+        _check_task(graph, settings)
+        encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(graph)
+    where = resolve_device(device)
+    features = encoder.transform(graph).to(where)
+    views = _view_matrices(graph, settings, where, cache)
+    return Inputs(graph, settings, encoder, features, views, where, cache, choices or {})
+
+
+def _check_task(graph: Graph, settings: Settings) -> None:
+    if settings.task == "node" and graph.count > 1:
+        raise InputError(
+            f"a node task trains on one graph, but {graph.count} were given; use task='graph', or give one of them"
+        )
+    if settings.task == "graph" and graph.count == 1:
+        raise InputError("a graph task needs several graphs to contrast, but one was given; use task='node'")
+
+
+def _view_matrices(
+    graph: Graph, settings: Settings, device: torch.device, cache: ViewCache | None
+) -> tuple[Matrix, ...]:
+    return tuple(view_matrix(view, graph, cache=cache).to(device) for view in settings.views)
