@@ -249,7 +249,7 @@ def test_all(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None
         (["sweep-alpha", "--setting", "paper"], "sweep-alpha starts from the recipes named best; omit --setting"),
         (
             ["sweep-alpha", "--plot", "alpha.pdf"],
-            "alpha.pdf: unsupported file type for a figure; use a name that ends in .svg",
+            "alpha.pdf: unsupported file type; use one of .svg",
         ),
         (["node-clustering", "--plot", "a.svg"], "node-clustering has no axis to plot over; omit --plot, or"),
         (["ablation-views", "--plot", "a.svg"], "or use ablation-batch-size, sweep-alpha, sweep-t, sweep-top-k"),

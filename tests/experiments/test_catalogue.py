@@ -9,9 +9,8 @@ import pytest
 
 from mvgrl.evaluation.protocols import PROTOCOLS
 from mvgrl.evaluation.scores import SCORES
-from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.catalogue import EXPERIMENTS, PUBLISHED
 from mvgrl.experiments.experiment import GRAPH_DATASETS, NODE_DATASETS, task_of
-from mvgrl.experiments.published import PUBLISHED
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.methods import METHODS
 

@@ -45,10 +45,11 @@ def test_a_failed_run_is_replaced_by_a_later_one_and_a_finished_one_is_not(tmp_p
     assert list(ledger) == [RUN, replace(RUN, seed=1)]
 
 
-STRANGE = json.dumps({**asdict(RUN), "dataset": ["cora"]})  # a name that is none
+STRANGE = json.dumps({**asdict(RUN), "dataset": ["cora"]})  # not a name
+TEXT = json.dumps({**asdict(RUN), "scores": {"nmi": "high"}})  # not a number
 
 
-@pytest.mark.parametrize("cut", ['{"experiment": "node-clus', "null", "[1]", '{"seed": 1}', "\x00\x00", STRANGE])
+@pytest.mark.parametrize("cut", ['{"experiment": "node-clus', "null", "[1]", '{"seed": 1}', "\x00\x00", STRANGE, TEXT])
 def test_a_truncated_or_foreign_line_is_skipped_and_the_next_is_complete(
     cut: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -70,8 +71,8 @@ from dataclasses import asdict, replace
 from mvgrl.experiments.ledger import Ledger, Run
 ledger = Ledger(sys.argv[1])
 for seed in range(200):
-    scores = {"nmi": 0.5, "text": "x" * 3000}
-    ledger.add([Run("node-clustering", sys.argv[2], "best", "trained", seed, scores, 1, 0.1, "cpu", "abc")])
+    run = Run("node-clustering", sys.argv[2], "best", "trained", seed, {"nmi": 0.5}, 1, 0.1, "cpu", "abc")
+    ledger.add([replace(run, versions={"text": "x" * 3000})])
 """
     path = tmp_path / "runs.jsonl"
     writers = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in ("cora", "pubmed")]

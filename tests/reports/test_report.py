@@ -154,7 +154,7 @@ def test_what_is_missing_and_what_is_passed_over_is_said(ledger, tmp_path):
 
 
 def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledger):
-    document, _ = report(Runs.read(ledger))
+    document, _ = report(Runs(ledger))
     titles = [section.title for section in document.sections]
     bounds, sizes = (EXPERIMENTS[name].title for name in ("ablation-bounds", "ablation-batch-size"))
     assert titles == [

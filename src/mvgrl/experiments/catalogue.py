@@ -1,4 +1,4 @@
-"""Everything that can be reproduced, read from catalogue.toml."""
+"""Everything that can be reproduced, read from catalogue.toml, and the paper's numbers, read from published.toml."""
 
 from __future__ import annotations
 
@@ -31,7 +31,23 @@ def _fixed(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-_CONTENT = tomllib.loads((files(__package__) / "catalogue.toml").read_text(encoding="utf-8"))
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / name).read_text(encoding="utf-8"))
+
+
+_CONTENT = _read("catalogue.toml")
 _GROUPS = _CONTENT.pop("groups")
 GROUPS: dict[str, str] = {name: group["about"] for name, group in _GROUPS.items()}  # headings of the report
 EXPERIMENTS = {name: _experiment(name, one, _GROUPS.get(one.get("group"), {})) for name, one in _CONTENT.items()}
+PUBLISHED: dict[str, Any] = _read("published.toml")  # experiment, row, score, dataset: mean, and perhaps deviation
+
+
+def published(experiment: str, row: str, score: str, dataset: str) -> tuple[float | None, float | None]:
+    """Return the paper's mean and standard deviation; None where it prints none.
+
+    >>> published("node-classification", "trained", "accuracy", "citeseer")
+    (73.3, 0.5)
+    """
+    found = PUBLISHED.get(experiment, {}).get(row, {}).get(score, {}).get(dataset, [])
+    mean, std = [*found, None, None][:2]
+    return mean, std

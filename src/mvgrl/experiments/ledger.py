@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -105,5 +106,8 @@ def _parsed(line: str) -> Run | None:
     except (ValueError, KeyError, TypeError):
         return None
     words = (run.experiment, run.dataset, run.setting, run.variant, run.device, run.recipe, run.failed)
-    sound = isinstance(run.scores, dict) and isinstance(run.seed, int) and all(isinstance(word, str) for word in words)
-    return run if sound else None
+    sound = isinstance(run.seed, int) and isinstance(run.scores, dict) and isinstance(run.versions, dict)
+    if not (sound and (run.scores or run.failed) and all(isinstance(word, str) for word in words)):
+        return None
+    numbers = (run.seconds, *run.scores.values())
+    return run if all(isinstance(one, (int, float)) and math.isfinite(one) for one in numbers) else None

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mvgrl.errors import SettingsError, check_name
-from mvgrl.experiments import summary
 from mvgrl.experiments.catalogue import EXPERIMENTS
-from mvgrl.experiments.experiment import Experiment
-from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.experiment import Experiment, Variant
+from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.parallel import run_tasks
-from mvgrl.experiments.planner import lacking, plan
+from mvgrl.experiments.planner import lacking, plan, variant_of
 from mvgrl.experiments.summary import Row, summarise
 from mvgrl.runtime import resolve_device
 
@@ -83,9 +84,35 @@ def _round(
 def overview(
     ledger: Ledger, *, datasets: Sequence[str] | None = None, runs: int | None = None, recipes: Path | None = None
 ) -> list[dict[str, Any]]:
-    """Return what there is to reproduce, and how much of it is done; see :func:`mvgrl.experiments.summary.overview`."""
+    """Return for each experiment its runs, those done, those that failed, and the seconds that the rest takes.
+
+    A run is expected to take the mean time of its dataset's runs, separately for training, controls and shares of
+    labels; where there are none, "seconds_left" is None.
+    """
     _check_counts(runs=runs)
-    return summary.overview(_chosen(datasets), ledger, runs=runs, recipes=recipes)
+    lines: dict[tuple[Any, ...], Run] = {run.key: run for run in ledger}
+    spent: dict[tuple[str, str], list[float]] = {}
+    for run in lines.values():
+        if not run.failed:
+            spent.setdefault((run.dataset, _pace(variant_of(run))), []).append(run.seconds)
+    rows = []
+    for experiment, names in _chosen(datasets):
+        steps = plan(experiment, names, recipes=recipes, runs=runs)
+        keys = {step.key(seed): step.variant for step in steps for seed in range(step.runs)}
+        failed = sum(1 for key in keys if key in lines and lines[key].failed)
+        left = [spent.get((key[1], _pace(variant))) for key, variant in keys.items() if key not in lines]
+        seconds = float(sum(np.mean(some) for some in left if some)) if all(left) else None
+        done = len(keys) - len(left) - failed
+        counts = {"runs": len(keys), "done": done, "failed": failed, "seconds_left": seconds}
+        rows.append({"experiment": experiment.name, "datasets": names, **counts})
+    return rows
+
+
+def _pace(variant: Variant | None) -> str:
+    """Return the kind of a row; rows of the same kind take about as long."""
+    if variant is not None and variant.share is not None:
+        return "share of labels"
+    return "trained" if variant is None or variant.how.trains else "control"
 
 
 def _chosen(datasets: Sequence[str] | None) -> list[tuple[Experiment, list[str]]]:

@@ -1,8 +1,8 @@
-"""The ledger summarised: a row per dataset, variant and score, and how much of each experiment is done."""
+"""The ledger summarised: a row per dataset, variant and score."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from mvgrl.evaluation.scores import Score
+from mvgrl.experiments.catalogue import published
 from mvgrl.experiments.experiment import Experiment, Variant
 from mvgrl.experiments.ledger import Ledger, Run
-from mvgrl.experiments.planner import Step, plan, variant_of
-from mvgrl.experiments.published import published
+from mvgrl.experiments.planner import Step, plan
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,11 @@ def summarise(
                     beside = {one.id: _mean(found.get(one.id, []), score) for one in experiment.controls}
                     row = _row(step, score, found[step.variant.id])
                     some += [] if row is None else [replace(row, controls=beside)]
-        rows += _compared(some) if experiment.baseline else some
+        first = {row.score: row.mean for row in some if experiment.baseline and row.variant is experiment.variants[0]}
+        for row in some:
+            base = first.get(row.score)
+            compared = row.mean is not None and base is not None
+            rows.append(replace(row, difference=row.mean - base) if compared else row)  # type: ignore[operator]
     return rows
 
 
@@ -107,56 +111,3 @@ def _row(step: Step, score: Score, mine: Sequence[Run]) -> Row | None:
 def _mean(runs: Sequence[Run], score: Score) -> float | None:
     values = [run.scores[score.name] for run in runs if not run.failed and score.name in run.scores]
     return float(np.mean(values)) if values else None
-
-
-def _compared(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of a dataset with their differences to the first variant of the experiment."""
-    first = {row.score.name: row.mean for row in rows if row.variant is row.experiment.variants[0]}
-    bases = [first.get(row.score.name) for row in rows]
-    return [
-        replace(row, difference=None if base is None or row.mean is None else row.mean - base)
-        for row, base in zip(rows, bases, strict=True)
-    ]
-
-
-def overview(
-    chosen: Iterable[tuple[Experiment, Sequence[str]]],
-    ledger: Ledger,
-    *,
-    runs: int | None = None,
-    recipes: Path | None = None,
-) -> list[dict[str, Any]]:
-    """Return for each experiment its runs, those done, those that failed, and the seconds that the rest takes.
-
-    A run is expected to take the mean time of its dataset's runs, separately for training, controls and shares of
-    labels; where there are none, "seconds_left" is None.
-    """
-    lines: dict[tuple[Any, ...], Run] = {run.key: run for run in ledger}
-    spent: dict[tuple[str, str], list[float]] = {}
-    for run in lines.values():
-        if not run.failed:
-            spent.setdefault((run.dataset, _pace(variant_of(run))), []).append(run.seconds)
-    rows = []
-    for experiment, datasets in chosen:
-        steps = list(plan(experiment, datasets, recipes=recipes, runs=runs))
-        keys = {step.key(seed): step for step in steps for seed in range(step.runs)}
-        failed = sum(1 for key in keys if key in lines and lines[key].failed)
-        left = [spent.get((key[1], _pace(step.variant))) for key, step in keys.items() if key not in lines]
-        rows.append(
-            {
-                "experiment": experiment.name,
-                "datasets": list(datasets),
-                "runs": len(keys),
-                "done": len(keys) - len(left) - failed,
-                "failed": failed,
-                "seconds_left": float(sum(np.mean(some) for some in left if some)) if all(left) else None,
-            }
-        )
-    return rows
-
-
-def _pace(variant: Variant | None) -> str:
-    """Rows of which kind take about as long."""
-    if variant is not None and variant.share is not None:
-        return "share of labels"
-    return "trained" if variant is None or variant.how.trains else "control"

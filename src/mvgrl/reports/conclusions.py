@@ -1,15 +1,18 @@
-"""The paper's conclusions: whether each holds here, by how many points and over how many runs."""
+"""The paper's conclusions, read from claims.toml: whether each holds here, by how much and over how many runs."""
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
-from mvgrl.experiments.published import published as printed_in_paper
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.catalogue import published as printed_in_paper
+from mvgrl.experiments.experiment import Experiment, task_of
 from mvgrl.experiments.summary import Row
-from mvgrl.reports.claims import CONCLUSIONS, Claim
 from mvgrl.reports.comparison import none_yet, number, signed, verdict
 from mvgrl.reports.document import NONE, Cell, Part, Section, Table
 
@@ -17,13 +20,42 @@ HOLDS, SAME, FAILS = "holds", "no difference", "does not hold"
 ALONE, MISSING, FAILED = "not judged", "not run", "could not be run"
 _VERDICTS = {"above": HOLDS, "within": SAME, "below": FAILS}
 _KINDS = {HOLDS: "above", SAME: "within", FAILS: "below", FAILED: "failed"}  # how a cell is coloured
-READING = (
-    "On each dataset, the row that the paper favours, or the best of them, is compared with the best of the others. "
-    "Holds: it is ahead by more than the joint spread, √(s₁² + s₂²) of the two standard deviations. Does not hold: it "
-    "is behind by more. No difference: neither. Not judged: one of the two was run once and has no spread. The spread "
-    "is that of runs, not of their means, so a difference within it may still be real. The best of several rows is "
-    "also the luckiest, and each recipe was chosen with its own values, which favours the row that equals it."
-)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Rows of an experiment that the paper says are better than others."""
+
+    text: str
+    experiment: str
+    favoured: tuple[str, ...]
+    others: tuple[str, ...]
+    task: str = ""  # where it is about nodes, or graphs, alone
+    remark: str = ""
+
+    @property
+    def about(self) -> Experiment:
+        """The experiment."""
+        return EXPERIMENTS[self.experiment]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets of the experiment that have rows on both sides."""
+        return [name for name in self.about.datasets if self.task in ("", task_of(name)) and all(self.sides(name))]
+
+    def sides(self, dataset: str) -> tuple[list[str], list[str]]:
+        """Return the favoured rows and the others that exist for a dataset."""
+        rows = [variant.id for variant in self.about.variants_for(dataset)]
+        return [row for row in self.favoured if row in rows], [row for row in self.others if row in rows]
+
+
+def _claim(favoured: list[str], others: list[str], **values: str) -> Claim:
+    return Claim(favoured=tuple(favoured), others=tuple(others), **values)
+
+
+_CONTENT = tomllib.loads((files(__package__) / "claims.toml").read_text(encoding="utf-8"))
+READING: str = _CONTENT["reading"]  # how the verdicts are to be read
+CONCLUSIONS = {part["title"]: [_claim(**claim) for claim in part["claims"]] for part in _CONTENT["conclusions"]}
 
 
 @dataclass(frozen=True)
@@ -82,8 +114,7 @@ def _finding(claim: Claim, dataset: str, rows: Sequence[Row]) -> Finding:
         failed = any(all(name in there and there[name].failed for name in side) for side in sides)
         return Finding(dataset, FAILED if failed else MISSING, first, second, runs, lacking)
     _, kind = verdict(_value(first), first.std, _value(second), second.std, first.score)
-    judged = _VERDICTS[kind] if kind else ALONE
-    return Finding(dataset, judged, first, second, runs, lacking)
+    return Finding(dataset, _VERDICTS[kind] if kind else ALONE, first, second, runs, lacking)
 
 
 def _value(row: Row) -> float:
@@ -129,19 +160,19 @@ def _incomplete(found: Sequence[Finding]) -> str:
 def conclusion_sections(tables: Mapping[str, Sequence[Row]]) -> list[Section]:
     """Return all conclusions in one table, then each by dataset, from the rows of each experiment."""
     lines, sections = [], []
-    for conclusion in CONCLUSIONS:
+    for title, claims in CONCLUSIONS.items():
         parts: list[Part] = []
-        for claim in conclusion.claims:
+        for claim in claims:
             found, printed = findings(claim, tables.get(claim.experiment, ())), published(claim)
-            lines.append((Cell(conclusion.title), *_line(claim, found, printed)))
+            lines.append((Cell(title), *_line(claim, found, printed)))
             if any(one.runs or one.verdict == FAILED for one in found):
                 parts += _by_dataset(claim, found, printed)
         if parts:
-            sections.append(Section(conclusion.title, tuple(parts), level=3))
+            sections.append(Section(title, tuple(parts), level=3))
     heads = ("of", "the paper's claim", "here", "in its own tables")
     columns = (*heads, "mean difference here", "mean difference there", "runs")
     caption = "What the paper concludes from its ablations, and whether it holds here; differences in points."
-    every = dict.fromkeys(claim.experiment for conclusion in CONCLUSIONS for claim in conclusion.claims)
+    every = dict.fromkeys(claim.experiment for claims in CONCLUSIONS.values() for claim in claims)
     unrun = [name for name in every if not tables.get(name)]
     words = [none_yet(*unrun)] if unrun else []
     return [
@@ -162,7 +193,7 @@ def _line(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) ->
 
 def _by_dataset(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) -> list[Part]:
     beside = {one.dataset: one for one in printed}
-    rows = tuple(
+    lines = tuple(
         (
             *(Cell(one.dataset), _side(one.favoured, claim.favoured), _side(one.other, claim.others), _difference(one)),
             Cell(NONE if one.spread is None else f"{one.spread:.1f}"),
@@ -170,14 +201,11 @@ def _by_dataset(claim: Claim, found: Sequence[Finding], printed: Sequence[Findin
         )
         for one in found
     )
-    heads = (_named(claim.favoured), _named(claim.others))
+    sides = (claim.favoured, claim.others)
+    heads = (rows[0] if len(rows) == 1 else f"the best of {', '.join(rows)}" for rows in sides)
     columns = ("dataset", *heads, "difference", "joint spread", "difference in the paper")
     remark = f" ({claim.remark})" if claim.remark else ""
-    return [Table(f"Claim: {claim.text}{remark}. Here: {summary(found)}.", columns, rows), *_lacking(found)]
-
-
-def _named(rows: Sequence[str]) -> str:
-    return rows[0] if len(rows) == 1 else f"the best of {', '.join(rows)}"
+    return [Table(f"Claim: {claim.text}{remark}. Here: {summary(found)}.", columns, lines), *_lacking(found)]
 
 
 def _side(row: Row | None, rows: Sequence[str]) -> Cell:

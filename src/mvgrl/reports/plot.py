@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
-from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.errors import SettingsError, check_name
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.summary import Row
 from mvgrl.reports.comparison import sweep_figures
 from mvgrl.reports.figures import picture
-from mvgrl.tables.atomic import atomic_write, check_writable
+from mvgrl.tables.atomic import atomic_write
+from mvgrl.tables.paths import check_output_file
 
 
 def check_plot(path: str | os.PathLike[str], experiment: str) -> None:
@@ -20,17 +20,13 @@ def check_plot(path: str | os.PathLike[str], experiment: str) -> None:
     >>> check_plot("alpha.png", "sweep-alpha")
     Traceback (most recent call last):
     ...
-    mvgrl.errors.InputError: alpha.png: unsupported file type for a figure; use a name that ends in .svg
+    mvgrl.errors.InputError: alpha.png: unsupported file type; use one of .svg
     """
     sweeps = [name for name, one in EXPERIMENTS.items() if one.axis]
     if experiment not in sweeps:
         check_name("experiment", experiment, [*EXPERIMENTS, "all", "list"])
         raise SettingsError(f"{experiment} has no axis to plot over; omit --plot, or use {', '.join(sweeps)}")
-    if Path(path).suffix.lower() != ".svg":
-        raise InputError(f"{path}: unsupported file type for a figure; use a name that ends in .svg")
-    if Path(path).is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file")
-    check_writable(path)
+    check_output_file(path, (".svg",), f"{experiment}.svg")
 
 
 def write_plot(path: str | os.PathLike[str], experiment: str, rows: Sequence[Row]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,67 +19,43 @@ from mvgrl.reports.conclusions import conclusion_sections
 from mvgrl.reports.document import NONE, Cell, Document, Part, Section, Table, as_markdown
 from mvgrl.reports.web_page import as_html
 from mvgrl.settings import literal
-from mvgrl.tables.atomic import atomic_write, check_writable
+from mvgrl.tables.atomic import atomic_write
+from mvgrl.tables.paths import check_output_file
 
 TYPES = (".html", ".md")
 READING = (
-    "Each of our numbers has its difference to the paper's beside it, in points (hundredths for NMI and ARI). Where "
-    "the paper prints a standard deviation, the report says whether the difference is within the joint spread, "
-    "√(ours² + the paper's²), above it or below it."
+    "Each of our numbers has its difference to the paper's beside it, in points (hundredths for NMI and ARI), and, where "
+    "the paper prints a deviation, whether it is within the joint spread, √(ours² + the paper's²), above or below it."
 )
 SETTINGS = (
     "There are three settings: paper follows the text, released follows the authors' code, and best is our own choice. "
-    "The columns after them are controls under best: untrained is the same encoder before training, propagated is "
-    "features averaged over neighbours. For nodes, accuracy is that of the linear probe, and logistic that of a "
-    "converged logistic regression. For graphs, nested chooses the SVM's C within the training folds, and best-C is "
-    "the best C over all folds."
+    "The columns after them are controls under best. For nodes, accuracy is that of the linear probe, and logistic that "
+    "of a converged logistic regression. For graphs, nested chooses the SVM's C within the training folds, and best-C "
+    "is the best C over all folds."
 )
 
 
 class Runs(Ledger):
     """A ledger read once: its runs, and how many of its lines are not runs or are duplicates.
 
-    >>> Runs.read("nowhere.jsonl")
+    >>> Runs("nowhere.jsonl")
     Traceback (most recent call last):
     ...
     mvgrl.errors.InputError: there is no ledger nowhere.jsonl; make one with mvgrl reproduce node-classification
     """
 
-    def __init__(self, path: str | os.PathLike[str], runs: Iterable[Run], foreign: int = 0) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
-        self.runs, self.foreign = list(runs), foreign
+        if not self.path.exists():
+            raise InputError(f"there is no ledger {path}; make one with mvgrl reproduce node-classification")
+        lines = sum(1 for line in self._lines() if line.strip())
+        self.runs = list(super().__iter__())
+        self.foreign = lines - len(self.runs)
+        if not self.runs:
+            raise InputError(f"{path} holds no runs; make some with mvgrl reproduce node-classification")
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self.runs)
-
-    @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Runs:
-        """Read a file; one without runs is refused."""
-        try:
-            text = Path(path).read_text(encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            raise InputError(f"there is no ledger {path}; make one with mvgrl reproduce node-classification") from None
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror or error}; give another ledger") from None
-        runs = [run for run in Ledger(path) if _sound(run)]
-        if not runs:
-            raise InputError(f"{path} holds no runs; make some with mvgrl reproduce node-classification")
-        return cls(path, runs, sum(1 for line in text.split("\n") if line.strip()) - len(runs))
-
-
-def check_report(path: str | os.PathLike[str]) -> None:
-    """Raise if a report could not be written, before the ledger is read.
-
-    >>> check_report("report.pdf")
-    Traceback (most recent call last):
-    ...
-    mvgrl.errors.InputError: report.pdf: unsupported file type for a report; use one of .html, .md
-    """
-    if Path(path).suffix.lower() not in TYPES:
-        raise InputError(f"{path}: unsupported file type for a report; use one of {', '.join(TYPES)}")
-    if Path(path).is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file")
-    check_writable(path)
 
 
 def write_report(path: str | os.PathLike[str], ledger: str | os.PathLike[str]) -> dict[str, int]:
@@ -88,8 +63,8 @@ def write_report(path: str | os.PathLike[str], ledger: str | os.PathLike[str]) -
 
     The same ledger gives the same bytes.
     """
-    check_report(path)
-    runs = Runs.read(ledger)
+    check_output_file(path, TYPES, "report.html")
+    runs = Runs(ledger)
     document, shown = report(runs)
     text = as_html(document) if Path(path).suffix.lower() == ".html" else as_markdown(document)
     with atomic_write(path) as temporary:
@@ -155,11 +130,9 @@ def _section(experiment: Experiment, rows: Sequence[Row], *, level: int = 2) -> 
     """Return an experiment as a grid, with notes and figures."""
     if not rows:
         return Section(experiment.title, (none_yet(experiment.name),), level=level)
-    beside = "the paper prints none"
+    beside = "then the difference to the first row in points" if experiment.baseline else "the paper prints none"
     if any(row.paper is not None for row in rows):
         beside = "then the paper's number and our difference to it in points"
-    elif experiment.baseline:
-        beside = "then the difference to the first row in points"
     caption = f"{experiment.title}: ours, {beside}. {experiment.about}".rstrip()
     parts = (grid(rows, compared, caption=caption), *notes(rows), *sweep_figures(experiment, rows))
     return Section(experiment.title, parts, level=level)
@@ -168,8 +141,6 @@ def _section(experiment: Experiment, rows: Sequence[Row], *, level: int = 2) -> 
 def _group(title: str, experiments: Sequence[tuple[Experiment, list[Row]]]) -> list[Section]:
     """Return a section per experiment that has rows, after one that names those without."""
     lacking = [experiment.name for experiment, rows in experiments if not rows]
-    if len(lacking) == len(experiments):
-        return [Section(title, (none_yet(*lacking),))]
     words = [GROUPS[title], *([none_yet(*lacking)] if lacking else [])]
     return [Section(title, tuple(words)), *(_section(one, rows, level=3) for one, rows in experiments if rows)]
 
@@ -182,7 +153,7 @@ def _failures(shown: Sequence[Run]) -> list[Section]:
             seeds.setdefault((run.experiment, run.dataset, run.variant, run.failed), []).append(run.seed)
     if not seeds:
         return []
-    lines = tuple((*map(Cell, key), Cell(", ".join(map(str, sorted(some))))) for key, some in seeds.items())
+    lines = _cells((*key, ", ".join(map(str, sorted(some)))) for key, some in seeds.items())
     columns = ("experiment", "dataset", "row", "reason", "seeds")
     return [Section("Failed runs", (Table("Runs that failed, and the reason.", columns, lines, words=4),))]
 
@@ -200,48 +171,35 @@ def _summary(runs: Runs, shown: Sequence[Run]) -> Section:
 
 def _machines(shown: Sequence[Run]) -> list[Part]:
     """Return a line per experiment."""
-    rows = []
+    lines = []
     for experiment in dict.fromkeys(run.experiment for run in shown):
         mine = [run for run in shown if run.experiment == experiment]
-        rows.append(
-            (
-                Cell(experiment),
-                *(Cell(_listed(getattr(run, name) for run in mine)) for name in ("dataset", "setting", "device")),
-                Cell(_listed(map(_versions, mine), "; ")),
-                Cell(f"{len(mine):,}"),
-            )
-        )
+        where = (_listed(getattr(run, name) for run in mine) for name in ("dataset", "setting", "device"))
+        lines.append((experiment, *where, _listed(map(_versions, mine), "; "), f"{len(mine):,}"))
     columns = ("experiment", "datasets", "settings", "devices", "versions", "runs")
-    return (
-        [Table("What was run, on which machine and with which versions.", columns, tuple(rows), words=5)]
-        if rows
-        else []
-    )
+    caption = "What was run, on which machine and with which versions."
+    return [Table(caption, columns, _cells(lines), words=5)] if lines else []
 
 
 def _recipes(used: Sequence[tuple[Step, list[Run]]]) -> list[Part]:
     """Return a line per recipe, dataset and setting, whatever experiments it serves."""
-    merged: dict[tuple[str, str, str], tuple[Recipe, dict[str, None], list[Run]]] = {}
+    merged: dict[tuple[str, str, str], list[tuple[Step, list[Run]]]] = {}
     for step, runs in used:
-        recipe = step.recipe
-        _, names, every = merged.setdefault((recipe.id, recipe.setting, recipe.dataset), (recipe, {}, []))
-        names[step.experiment.name] = None
-        every += runs
-    rows = tuple(
-        tuple(
-            Cell(text)
-            for text in (
-                *(recipe.id, recipe.setting, recipe.dataset, ", ".join(names), departures(recipe)),
-                _listed(run.device for run in runs),
-                _listed(map(_versions, runs), "; "),
-            )
-        )
-        for recipe, names, runs in merged.values()
-    )
+        merged.setdefault((step.recipe.id, step.recipe.setting, step.recipe.dataset), []).append((step, runs))
+    lines = []
+    for key, some in merged.items():
+        runs = [run for _, mine in some for run in mine]
+        names = _listed(step.experiment.name for step, _ in some)
+        machine = (_listed(run.device for run in runs), _listed(map(_versions, runs), "; "))
+        lines.append((*key, names, departures(some[0][0].recipe), *machine))
     differ = "settings that differ from the defaults"
     columns = ("recipe", "setting", "dataset", "experiments", differ, "device", "versions")
     caption = "Every recipe in use: its hash, the settings that differ from the task's defaults, and its machine."
-    return [Table(caption, columns, rows, words=len(columns)) if rows else "No recipe in use has runs."]
+    return [Table(caption, columns, _cells(lines), words=len(columns)) if lines else "No recipe in use has runs."]
+
+
+def _cells(lines: Iterable[Sequence[str]]) -> tuple[tuple[Cell, ...], ...]:
+    return tuple(tuple(map(Cell, line)) for line in lines)
 
 
 def departures(recipe: Recipe) -> str:
@@ -280,13 +238,3 @@ def _versions(run: Run) -> str:
 
 def _listed(names: Iterable[str], between: str = ", ") -> str:
     return between.join(filter(None, dict.fromkeys(names))) or NONE
-
-
-def _sound(run: Run) -> bool:
-    """Return whether a line holds what it should: other programs may write lines with the same keys."""
-    numbers = [run.seconds, *run.scores.values()]
-    return (
-        bool(run.scores or run.failed)
-        and isinstance(run.versions, dict)
-        and all(isinstance(value, (int, float)) and math.isfinite(value) for value in numbers)
-    )
