@@ -13,11 +13,11 @@ from mvgrl.settings import literal
 
 def _experiment(name: str, values: dict[str, Any], group: dict[str, Any]) -> Experiment:
     """Return an experiment from its part of the file, and from that of its group where it is silent."""
-    shared = {key: value for key, value in group.items() if key != "about"}
-    values = {**shared, **values}
+    values = {**group, "about": "", **values}
     rows = tuple(Variant(**{**row, "changes": _changes(row.get("changes", {}))}) for row in values.pop("rows"))
     start = literal({}) if values.pop("from_defaults", False) else None
-    return Experiment(name, variants=rows, start=start, **{key: _fixed(value) for key, value in values.items()})
+    fixed = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    return Experiment(name, variants=rows, start=start, **fixed)
 
 
 def _changes(values: dict[str, Any]) -> dict[str, Any]:
@@ -25,10 +25,6 @@ def _changes(values: dict[str, Any]) -> dict[str, Any]:
     if "views" not in values:
         return values
     return {**values, "views": tuple(AUTHORS_VIEWS.get(name, name) for name in values["views"])}
-
-
-def _fixed(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -70,7 +70,8 @@ class Ledger:
 
     def add(self, runs: Iterable[Run]) -> None:
         """Append runs with one write, flushed to disk."""
-        lines = "".join(json.dumps(_written(run), sort_keys=True) + "\n" for run in runs)
+        values = ({key: value for key, value in asdict(run).items() if key != "failed" or value} for run in runs)
+        lines = "".join(json.dumps(one, sort_keys=True) + "\n" for one in values)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(self.path.with_name(f".{self.path.name}.lock")), self.path.open("ab+") as file:
@@ -92,11 +93,6 @@ class Ledger:
             return []
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
-
-
-def _written(run: Run) -> dict[str, Any]:
-    values = asdict(run)
-    return values if run.failed else {name: value for name, value in values.items() if name != "failed"}
 
 
 def _parsed(line: str) -> Run | None:

@@ -103,8 +103,8 @@ def known_already(lines: Iterable[Run], step: Step, seeds: Sequence[int]) -> lis
 
 def variant_of(run: Run) -> Variant | None:
     """Return the row that a line of the ledger is a run of; None where there is no such row any more."""
-    experiment = EXPERIMENTS.get(run.experiment)
-    return next((one for one in experiment.variants if one.id == run.variant), None) if experiment else None
+    variants = EXPERIMENTS[run.experiment].variants if run.experiment in EXPERIMENTS else ()
+    return next((one for one in variants if one.id == run.variant), None)
 
 
 def _kind(variant: Variant | None) -> tuple[str, float | None]:

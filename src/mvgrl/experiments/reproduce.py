@@ -102,8 +102,7 @@ def overview(
         failed = sum(1 for key in keys if key in lines and lines[key].failed)
         left = [spent.get((key[1], _pace(variant))) for key, variant in keys.items() if key not in lines]
         seconds = float(sum(np.mean(some) for some in left if some)) if all(left) else None
-        done = len(keys) - len(left) - failed
-        counts = {"runs": len(keys), "done": done, "failed": failed, "seconds_left": seconds}
+        counts = {"runs": len(keys), "done": len(keys) - len(left) - failed, "failed": failed, "seconds_left": seconds}
         rows.append({"experiment": experiment.name, "datasets": names, **counts})
     return rows
 

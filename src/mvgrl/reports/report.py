@@ -24,14 +24,13 @@ from mvgrl.tables.paths import check_output_file
 
 TYPES = (".html", ".md")
 READING = (
-    "Each of our numbers has its difference to the paper's beside it, in points (hundredths for NMI and ARI), and, where "
-    "the paper prints a deviation, whether it is within the joint spread, √(ours² + the paper's²), above or below it."
+    "Each of our numbers has its difference to the paper's beside it, in points (hundredths for NMI and ARI), and "
+    "where the paper prints a deviation, whether it is within the joint spread, √(ours² + the paper's²), or outside."
 )
 SETTINGS = (
-    "There are three settings: paper follows the text, released follows the authors' code, and best is our own choice. "
-    "The columns after them are controls under best. For nodes, accuracy is that of the linear probe, and logistic that "
-    "of a converged logistic regression. For graphs, nested chooses the SVM's C within the training folds, and best-C "
-    "is the best C over all folds."
+    "There are three settings: paper follows the text, released the authors' code, and best is our own choice. The "
+    "columns after them are controls under best. For nodes, accuracy is that of the linear probe, and logistic that of "
+    "a converged logistic regression. For graphs, nested chooses C within the training folds, best-C over all folds."
 )
 
 
