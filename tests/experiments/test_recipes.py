@@ -76,7 +76,7 @@ def test_the_probe_is_part_of_the_hash(tmp_path: Path) -> None:
     ("text", "kind", "message"),
     [
         ("[best]\nhiden = 3\n", SettingsError, "cora.toml, [best]: unknown setting 'hiden'; did you mean 'hidden'?"),
-        ("[best]\nclustering = 3\n", SettingsError, "clustering is 3; it must be a part of settings of its own"),
+        ("[best]\nclustering = 3\n", SettingsError, "clustering is 3; it must be a sub-table of settings"),
         ("[best.clustering]\nhiden = 3\n", SettingsError, "unknown setting 'hiden'; did you mean 'hidden'?"),
         ("[paper]\n", InputError, "cora.toml has no [best]"),
         ("[best\n", InputError, "cora.toml is not TOML"),

@@ -165,7 +165,7 @@ def test_errors_that_a_user_must_fix_are_raised(
 def test_all_runs_the_main_tables_and_then_the_others_together(
     places: dict[str, Any], ledger: Ledger, only: Only
 ) -> None:
-    few = ["graph-classification", "ablation-bounds", "ablation-batch-size", "ablation-encoders", "sweep-layers"]
+    few = ["graph-classification", "ablation-bounds", "ablation-encoders", "ablation-batch-size", "sweep-layers"]
     only(*few)
     told: list[str] = []
     options = dict(datasets=["mutag"], runs=1, tell=told.append, **places)
@@ -177,8 +177,8 @@ def test_all_runs_the_main_tables_and_then_the_others_together(
     assert (name, len(rows)) == ("ablation-bounds", 4)
     assert {run.experiment for run in ledger} == set(few)
     assert [(name, len(rows)) for name, rows in tables] == [
-        ("ablation-batch-size", 5),
         ("ablation-encoders", 3),
+        ("ablation-batch-size", 5),
         ("sweep-layers", 4),
     ]
     controls = [one.id for one in EXPERIMENTS["graph-classification"].controls]
