@@ -16,7 +16,7 @@ def _experiment(name: str, values: dict[str, Any], group: dict[str, Any]) -> Exp
     values = {**group, "about": "", **values}
     rows = tuple(Variant(**{**row, "changes": _changes(row.get("changes", {}))}) for row in values.pop("rows"))
     start = literal({}) if values.pop("from_defaults", False) else None
-    fixed = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    fixed: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     return Experiment(name, variants=rows, start=start, **fixed)
 
 

@@ -126,7 +126,7 @@ def _in_pool(
         finally:
             ours.close()  # which ends the processes that are still running
             pool.shutdown(cancel_futures=True)
-    return [left for piece in crowded if (left := _undone(piece, ledger))]
+    return [rest for piece in crowded if (rest := _undone(piece, ledger))]
 
 
 def _undone(piece: Piece, ledger: Ledger) -> Piece:

@@ -63,9 +63,10 @@ def lacking(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False
     lines: dict[tuple[str, str], list[Run]] = {}
     for line in ledger:
         lines.setdefault((line.dataset, line.recipe), []).append(line)
-    tasks, copies, taken = [], [], set()
+    tasks, copies = [], []
+    taken: set[tuple[object, ...]] = set()
     for step in steps:
-        recipe, variant = step.recipe, step.variant
+        _, variant, recipe, _ = step
         mine = lines.get((recipe.dataset, recipe.id), [])
         there = {run.key for run in mine if not (retry_failed and run.failed)}
         seeds = [seed for seed in range(step.runs) if step.key(seed) not in there]

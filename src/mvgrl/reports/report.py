@@ -119,8 +119,7 @@ def _side_by_side(experiment: Experiment, found: dict[str, list[Row]]) -> Sectio
         )
     if not lines:
         return Section(title, (none_yet(experiment.name),))
-    names = [one.id for one in experiment.controls]
-    columns = ("dataset", "metric", "printed in the paper", *found, *names, "runs")
+    columns = ("dataset", "metric", "printed in the paper", *found, *(one.id for one in experiment.controls), "runs")
     caption = f"{title}: mean ± standard deviation under three settings, and the runs of each."
     return Section(title, (Table(caption, columns, tuple(lines), words=2),))
 
@@ -133,8 +132,8 @@ def _section(experiment: Experiment, rows: Sequence[Row], *, level: int = 2) -> 
     if any(row.paper is not None for row in rows):
         beside = "then the paper's number and our difference to it in points"
     caption = f"{experiment.title}: ours, {beside}. {experiment.about}".rstrip()
-    parts = (grid(rows, compared, caption=caption), *notes(rows), *sweep_figures(experiment, rows))
-    return Section(experiment.title, parts, level=level)
+    parts: list[Part] = [grid(rows, compared, caption=caption), *notes(rows), *sweep_figures(experiment, rows)]
+    return Section(experiment.title, tuple(parts), level=level)
 
 
 def _group(title: str, experiments: Sequence[tuple[Experiment, list[Row]]]) -> list[Section]:
