@@ -26,7 +26,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/probes.py
 
 tables: $(VENV)/.ready
-	$(BIN)/python -m mvgrl.reports.tables results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md
+	$(BIN)/python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,11 +1,12 @@
-"""Candidates for a recipe, compared without a look at what the tables are scored on.
+"""Compare candidates for a recipe without looking at what the tables are scored on.
 
-Node sets: on all nodes outside the test nodes. Graph sets: by cross-validation inside a training part. Seeds and folds
-are others than the tables'. Each candidate is trained once a seed, and its vectors are finished in several ways.
+Node datasets: on all nodes outside the test nodes. Graph datasets: by cross-validation inside a training part. Seeds
+and folds differ from those of the tables. Each candidate is trained once per seed, and its vectors are scored for
+every kind of output.
 
-    python -m tools.search citeseer candidates.toml found.jsonl
+    python tools/search.py citeseer results/search/candidates/citeseer.toml found.jsonl
 
-A candidate is a part of the file, with the settings that differ from the defaults: ``[wide]``, then ``hidden = 1024``.
+A candidate is a table of the file, with the settings that differ from the defaults: ``[wide]``, ``hidden = 1024``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +31,15 @@ from mvgrl.errors import InputError, MVGRLError, SettingsError
 from mvgrl.evaluation import cluster, cross_validate, linear_predictions
 from mvgrl.evaluation.linear_probe import DECAYS
 from mvgrl.evaluation.svm import shuffled_folds
-from mvgrl.experiments.published import GRAPH_DATASETS
+from mvgrl.experiments.experiment import task_of
+from mvgrl.inputs import prepare
 from mvgrl.runtime import allow_tf32, resolve_device
-from mvgrl.settings import CODES, JOINS, Settings
-from mvgrl.stacking import fit_seeds
+from mvgrl.settings import CODES, JOINS, Output, Settings, literal
 from mvgrl.tables.atomic import check_writable
-from mvgrl.training import Trained
+from mvgrl.training import fit
 from mvgrl.views import ViewCache
 
-SEEDS = range(100, 108)  # that no table uses
+SEEDS = range(100, 108)  # used by no table
 _DRAWS = 8  # of train nodes
 _SHOWN = 10  # of the ranking
 
@@ -52,14 +52,14 @@ def search(
     device: str = "auto",
     data_root: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """A line a candidate, as soon as it is done: its settings, and the scores of each way to finish its vectors."""
-    task = "graph" if name in GRAPH_DATASETS else "node"
-    chosen = {label: Settings.from_dict({"task": task, **values}) for label, values in candidates.items()}
+    """Yield a line per candidate as soon as it is done: its settings, and the scores of each kind of output."""
+    task = task_of(name)
+    chosen = {label: literal({"task": task, **values}) for label, values in candidates.items()}
     dataset, where, cache = load(name, data_root), resolve_device(device), ViewCache(memory=2**33)
     for label, settings in chosen.items():
         started = time.perf_counter()
         with allow_tf32():
-            runs = fit_seeds(dataset.graph, settings, seeds, device=where, cache=cache)
+            runs = fit(prepare(dataset.graph, settings, device=where, cache=cache), seed=seeds)
         line = {
             "dataset": name,
             "candidate": label,
@@ -69,32 +69,23 @@ def search(
             "device": torch.cuda.get_device_name(where) if where.type == "cuda" else "cpu",
         }
         scores = _graph_scores if task == "graph" else _node_scores
-        for finish in _finishes(settings):
-            vectors = _vectors(runs, finish, where)
-            line[", ".join(map(str, finish.values()))] = scores(vectors, dataset, seeds)
+        for output in _outputs(settings):
+            vectors = [torch.from_numpy(run.vectors(output=output)).to(where) for run in runs]
+            line[", ".join(map(str, output.to_dict().values()))] = scores(vectors, dataset, seeds)
         yield line | {"seconds": time.perf_counter() - started}
 
 
-def _finishes(settings: Settings) -> Iterator[dict[str, Any]]:
-    """All of codes, join and unit_length that can be told apart: without heads, codes of one layer are the same."""
-    same = settings.task == "node" and settings.layers == 1 and settings.discriminator == "bilinear"
+def _outputs(settings: Settings) -> Iterator[Output]:
+    """Yield all outputs that can differ: without heads, all codes of one layer are the same."""
+    same = settings.task == "node" and settings.layers == 1 and str(settings.discriminator) == "bilinear"
     for codes, join, unit in itertools.product(CODES[:1] if same else CODES, JOINS, (False, True)):
-        yield {"codes": codes, "join": join, "unit_length": unit}
-
-
-def _vectors(runs: Sequence[Trained], finish: Mapping[str, Any], device: torch.device) -> list[Tensor]:
-    found = []
-    for run in runs:
-        run.model.settings = replace(run.model.settings, **finish)
-        nodes, graphs = run.represent()
-        found.append(torch.from_numpy(graphs if run.model.settings.task == "graph" else nodes).to(device))
-    return found
+        yield Output(codes=codes, join=join, unit_length=unit)
 
 
 def _graph_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[int]) -> dict[str, list[float]]:
-    """Mean and deviation over the seeds of the accuracies that the table has, within a training part.
+    """Return mean and standard deviation over the seeds of the table's accuracies, within a training part.
 
-    A tenth of the graphs, another for every seed, is held out and not looked at.
+    A tenth of the graphs, different for every seed, is held out and never used.
     """
     found, truth = [], dataset.target
     for codes, seed in zip(vectors, seeds, strict=True):
@@ -105,10 +96,10 @@ def _graph_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[i
 
 
 def _node_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[int]) -> dict[str, list[float]]:
-    """Accuracies, a mean over the seeds for each of DECAYS; NMI and ARI of the nodes outside the test nodes.
+    """Return mean accuracies for each of DECAYS, and NMI and ARI, of the nodes outside the test nodes.
 
-    ``pool``: train nodes drawn anew, as many as the split has, the rest of the pool predicted. ``rest``: with the
-    split's own train nodes. ``val``: with these, the validation nodes alone.
+    ``pool``: with newly drawn train nodes, as many as the split has; the rest of the pool is predicted.
+    ``rest``: with the split's own train nodes. ``val``: with these, the validation nodes alone.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -129,7 +120,7 @@ def _node_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[in
 
 
 def ranking(lines: Iterable[Mapping[str, Any]]) -> list[tuple[float, str, str]]:
-    """Score, candidate and finish, best first; where two are the same to a hundredth, as they stand in the lines.
+    """Return score, candidate and output, best first; ties to a hundredth keep the order of the lines.
 
     Of nodes the score is the mean of ``pool`` and ``rest`` at the best decay. Of graphs, where seeds differ by more
     than candidates do, half of it is the nested accuracy, a quarter the mean of the candidate's four best finishes, and
@@ -164,7 +155,7 @@ def _with_their_like(scores: Mapping[tuple[str, str], float]) -> dict[tuple[str,
 
 
 def _draws(truth: np.ndarray, splits: Mapping[str, np.ndarray], pool: np.ndarray) -> list[np.ndarray]:
-    """Train nodes from the pool, as many of each class as the split has."""
+    """Draw train nodes from the pool, as many per class as the split has."""
     rng = np.random.default_rng(1)
     wanted = {label: int((truth[splits["train"]] == label).sum()) for label in np.unique(truth)}
     return [
@@ -178,7 +169,7 @@ def _draws(truth: np.ndarray, splits: Mapping[str, np.ndarray], pool: np.ndarray
 def _accuracies(
     stack: Tensor, truth: np.ndarray, train: np.ndarray, pool: np.ndarray, val: np.ndarray, seeds: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """On the pool less the train nodes, and on the val nodes, for each decay; all probes at once."""
+    """Score the pool without the train nodes, and the val nodes, for each decay; all probes train together."""
     rest = np.setdiff1d(pool, train)
     many = stack[None].expand(len(DECAYS), -1, -1, -1)
     decays = np.repeat(DECAYS, len(seeds)).tolist()
@@ -188,18 +179,18 @@ def _accuracies(
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Read the candidates, append a line for each as soon as it is done, and rank them; 2 where something is wrong."""
+    """Read the candidates, append a line for each as soon as it is done, and rank them; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset")
-    parser.add_argument("candidates", type=Path, help="TOML, a part a candidate")
-    parser.add_argument("found", type=Path, help="the lines are added to this file")
+    parser.add_argument("candidates", type=Path, help="TOML, a table per candidate")
+    parser.add_argument("found", type=Path, help="lines are appended to this file")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many a candidate")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="number of seeds per candidate")
     options = parser.parse_args(words)
     try:
         check_writable(options.found)
         if options.seeds < 1:
-            raise SettingsError(f"seeds is {options.seeds}; ask for at least one")
+            raise SettingsError(f"seeds is {options.seeds}; it must be at least 1")
         seeds = range(SEEDS.start, SEEDS.start + options.seeds)
         lines = []
         for line in search(options.dataset, _read(options.candidates), seeds=seeds, device=options.device):
@@ -224,7 +215,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not TOML: {error}; correct it") from None
     for label, values in found.items():
         if not isinstance(values, dict):
-            raise InputError(f"{path}: {label} stands outside of a candidate; put it under a [name] of its own")
+            raise InputError(f"{path}: {label} is outside a candidate; put it under a [name]")
     return found
 
 

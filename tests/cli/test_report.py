@@ -27,8 +27,8 @@ def ledger(folder):
 def test_a_page(ledger, run):
     outcome = run("report -o report.html")
     assert outcome.out == ""
-    assert "runs.jsonl, line 3 is not a run; passed over\n" in outcome.err
-    assert outcome.err.endswith("wrote 2 runs to report.html; lines passed over: 1\n")
+    assert "runs.jsonl, line 3 is not a run; skipped\n" in outcome.err
+    assert outcome.err.endswith("wrote 2 runs to report.html; lines skipped: 1\n")
     page = Path("report.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
     assert "0.600 ± 0.000" in page
@@ -50,10 +50,9 @@ def test_another_ledger_and_a_folder_that_is_made(ledger, run):
 
 
 def test_what_cannot_be_written_is_refused(ledger, refused):
-    for name in ("report.pdf", "report", "results"):
-        refused(f"report -o {name}", name, "of no kind that a report can be", ".html, .md")
-    Path("there.md").mkdir()
-    refused("report -o there.md", "there.md is a folder")
+    refused("report -o report.pdf", "report.pdf: unsupported file type; use one of .html, .md")
+    refused("report -o report", "report has no file extension; use one of .html, .md")
+    refused("report -o results", "results is a folder; give a file in it, such as results/report.html")
     refused("report -o results/runs.jsonl/report.md", "report.md cannot be written")
     assert "--output" in refused("report")
 

@@ -1,145 +1,93 @@
-"""Scores over splits: the probe's own, in percent, and refused before the first probe trains."""
+"""Protocols: scores per seed from vectors, kernels or predictions, measured together where they can be."""
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import make_blobs
 
-from mvgrl.errors import InputError
-from mvgrl.evaluation import (
-    linear_predictions,
-    linear_probe,
-    linear_scores,
-    logistic_predictions,
-    logistic_scores,
-    random_splits,
-    summary,
-)
+from mvgrl.datasets import Dataset
+from mvgrl.evaluation import clustering_scores, cross_validate, linear_probe, logistic_probe, protocols
+from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
+from mvgrl.evaluation.scores import SCORES
+from mvgrl.graphs import Graph
+from mvgrl.methods import Outcome
+
+CPU = torch.device("cpu")
+SPLITS = {"train": np.arange(0, 60), "val": np.arange(60, 100), "test": np.arange(100, 190)}  # ten nodes in none
 
 
 @pytest.fixture(scope="module")
-def blobs():
-    points, labels = make_blobs([30, 60, 110], n_features=6, cluster_std=4.5, random_state=0)
-    return (points / 10).astype(np.float32), labels
+def vectors() -> tuple[list[np.ndarray], np.ndarray]:
+    """Three seeds' vectors of 200 points, and their classes."""
+    points, labels = make_blobs(200, n_features=5, centers=3, cluster_std=4.0, random_state=1)
+    rng = np.random.default_rng(0)
+    return [(points + rng.normal(size=points.shape)).astype(np.float32) for _ in range(3)], labels
 
 
-def macro_f1(truth, predicted):
-    """The harmonic mean of precision and recall, averaged over the classes."""
-    scores = []
-    for name in np.union1d(truth, predicted):
-        hits = np.sum((truth == name) & (predicted == name))
-        scores.append(2 * hits / (np.sum(truth == name) + np.sum(predicted == name)))
-    return np.mean(scores)
+def dataset(task: str, labels: np.ndarray) -> Dataset:
+    return Dataset("any", Graph.from_edges([0], [1]), labels, task, SPLITS if task == "node" else None, (), "")
 
 
-@pytest.mark.parametrize("kind", ["int", "text", "bool", "float"])
-def test_they_are_the_probes_of_the_splits_in_percent(blobs, kind):
-    points, numbers = blobs
-    labels = {"int": numbers, "text": np.array(["a", "bb", "c"])[numbers], "bool": numbers > 0, "float": numbers / 4}
-    labels = labels[kind]
-    splits = random_splits(labels, count=2)
-    scores = linear_scores(points, labels, splits, seed=4, weight_decay=0.1)
-    assert list(scores) == ["accuracy", "macro_f1", "validation_accuracy"]
-    options = {"seed": 4, "weight_decay": 0.1}
-    for k, split in enumerate(splits):
-        train, val, test = split.values()
-        assert scores["accuracy"][k] == 100 * linear_probe(points, labels, train, test, **options)
-        assert scores["validation_accuracy"][k] == 100 * linear_probe(points, labels, train, val, **options)
-        predicted = linear_predictions(points, labels, train, test, **options)
-        assert scores["macro_f1"][k] == pytest.approx(100 * macro_f1(labels[test], predicted))
-    assert np.abs(scores["accuracy"] - scores["macro_f1"]).max() > 1  # the classes are of unequal size
-    assert scores["accuracy"].tolist() != linear_scores(points, labels, splits, seed=4)["accuracy"].tolist()
+def evaluation(task: str, vectors: tuple[list[np.ndarray], np.ndarray], **more: float) -> Evaluation:
+    return Evaluation(dataset(task, vectors[1]), [Outcome(one) for one in vectors[0]], (3, 4, 5), CPU, **more)
 
 
-def test_the_tuned_regression_is_that_of_each_split_and_wants_val_nodes(blobs):
-    points, labels = blobs
-    splits = random_splits(labels, count=2)
-    scores = logistic_scores(points, labels, splits)
-    assert list(scores) == ["accuracy", "macro_f1"]
-    for k, split in enumerate(splits):
-        train, val, test = split.values()
-        predicted = logistic_predictions(points, labels, train, test, val=val)
-        assert scores["accuracy"][k] == 100 * (predicted == labels[test]).mean()
-        assert scores["macro_f1"][k] == pytest.approx(100 * macro_f1(labels[test], predicted))
-    without = {"train": splits[1]["train"], "test": splits[1]["test"]}
-    with pytest.raises(InputError, match="split 1: val is empty, and the strength is chosen on val nodes; add some"):
-        logistic_scores(points, labels, [splits[0], without])
+def test_every_protocol_reports_the_scores_it_names(vectors) -> None:
+    for name, protocol in PROTOCOLS.items():
+        found = measure([name], evaluation(protocol.task, vectors, share=0.3))
+        assert len(found) == 3
+        for scores in found:
+            assert set(protocol.scores) <= set(scores) <= set(SCORES)
 
 
-def test_validation_is_scored_only_where_every_split_has_it(blobs):
-    points, labels = blobs
-    splits = random_splits(labels, count=2)
-    masks = [{part: np.isin(np.arange(200), nodes) for part, nodes in split.items()} for split in splits]
-    scores = linear_scores(points, labels, masks)
-    assert scores["validation_accuracy"].shape == (2,)
-    for without in ({"train": splits[1]["train"], "test": splits[1]["test"]}, masks[1] | {"val": np.zeros(200, bool)}):
-        fewer = linear_scores(points, labels, [masks[0], without])
-        assert list(fewer) == ["accuracy", "macro_f1"]
-        assert fewer["accuracy"].tolist() == scores["accuracy"].tolist()
+def test_probes_of_many_seeds_score_as_each_alone(vectors) -> None:
+    many, labels = vectors
+    found = measure(["linear-probe", "converged-probe", "clustering"], evaluation("node", vectors, weight_decay=0.01))
+    for seed, codes, scores in zip((3, 4, 5), many, found, strict=True):
+        train, val, test = SPLITS.values()
+        options = dict(weight_decay=0.01, seed=seed)
+        assert scores["accuracy"] == pytest.approx(100 * linear_probe(codes, labels, train, test, **options))
+        assert scores["validation"] == pytest.approx(100 * linear_probe(codes, labels, train, val, **options))
+        assert scores["logistic"] == pytest.approx(100 * logistic_probe(codes, labels, train, test, val=val))
+        clusters = clustering_scores(codes, labels, runs=1, seed=seed)
+        assert (scores["nmi"], scores["ari"]) == (clusters["nmi"][0], clusters["ari"][0])
 
 
-def test_nodes_without_a_label_may_stand_outside_the_splits(blobs):
-    points, labels = blobs
-    splits = random_splits(labels, count=1)
-    expected = linear_scores(points, labels, splits)
-    more = np.concatenate([points, points[:5] * 50])
-    for longer in (np.append(labels, [np.nan] * 5), np.append(labels.astype(str), [""] * 5)):
-        assert linear_scores(more, longer, splits)["macro_f1"].tolist() == expected["macro_f1"].tolist()
+def test_both_svm_protocols_come_from_one_cross_validation(vectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr(
+        protocols, "cross_validate", lambda *args, **more: calls.append(more) or cross_validate(*args, **more)
+    )
+    found = measure(["nested-svm", "best-c-svm", "linear-probe"], evaluation("graph", vectors))
+    assert [call["seed"] for call in calls] == [3, 4, 5]
+    alone = cross_validate(vectors[0][1], vectors[1], seed=4)
+    assert found[1] == {"nested": alone.nested_accuracy[0], "best_c": alone.best_c_accuracy[0]}
 
 
-@pytest.mark.parametrize("part", ["train", "val", "test"])
-@pytest.mark.parametrize("kind", ["NaN", "empty text"])
-def test_a_node_without_a_label_in_a_split_is_refused_by_number(blobs, part, kind):
-    points, labels = blobs
-    splits = random_splits(labels, count=2)
-    node = splits[1][part][3]
-    splits[0] = {name: nodes[nodes != node] for name, nodes in splits[0].items()}
-    holed = labels.astype(float) if kind == "NaN" else labels.astype(str)
-    holed[node] = np.nan if kind == "NaN" else ""
-    message = f"split 1: {part} node {node} has no label; give its label or take it out of the split"
-    with pytest.raises(InputError, match=message):
-        linear_scores(points, holed, splits)
+def test_a_kernel_scores_as_the_vectors_it_is_the_product_of(vectors) -> None:
+    codes = vectors[0][0].astype(np.float64)
+    target = dataset("graph", vectors[1])
+    both = [Outcome(codes), Outcome(kernel=codes @ codes.T)]
+    plain, kernel = (measure(["nested-svm"], Evaluation(target, [one], [0], CPU)) for one in both)
+    assert kernel == plain
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"test": None}, "split 1 has no 'test'; put the test nodes under that key"),
-        ({"train": []}, "split 1: train names no node; there is nothing to learn from"),
-        ({"test": [200]}, "split 1: test names node 200, but nodes are numbered 0 to 199"),
-        ({"val": [0.5]}, "split 1: val is float64 of shape"),
-        ({"train": "one class"}, "split 1: val node .* has class [02], of which there is no train node"),
-        ({"train": "one class", "val": []}, "split 1: test node .* has class [02], of which there is no train node"),
-    ],
-    ids=str,
-)
-def test_a_wrong_split_is_refused_and_named(blobs, change, message):
-    points, labels = blobs
-    splits = random_splits(labels, count=2)
-    change = {part: np.flatnonzero(labels == 1) if nodes == "one class" else nodes for part, nodes in change.items()}
-    splits[1] = {part: nodes for part, nodes in (splits[1] | change).items() if nodes is not None}
-    with pytest.raises(InputError, match=message):
-        linear_scores(points, labels, splits)
+def test_predictions_are_scored_as_they_are(vectors) -> None:
+    labels = vectors[1]
+    guesses = labels.copy()
+    guesses[SPLITS["test"][:9]] = (guesses[SPLITS["test"][:9]] + 1) % 3
+    (scores,) = measure(["linear-probe"], Evaluation(dataset("node", labels), [Outcome(predictions=guesses)], [0], CPU))
+    assert scores == {"accuracy": 90.0, "validation": 100.0}
+    with pytest.raises(ValueError, match="predictions have no vectors"):
+        measure(["clustering"], Evaluation(dataset("node", labels), [Outcome(predictions=guesses)], [0], CPU))
 
 
-def test_wrong_arrays_and_lists_are_refused(blobs):
-    points, labels = blobs
-    splits = random_splits(labels, count=1)
-    for wrong in ([], splits[0]):
-        with pytest.raises(InputError, match="put a single one in a list"):
-            linear_scores(points, labels, wrong)
-    with pytest.raises(InputError, match=r"must be nodes × columns$"):
-        linear_scores(np.stack([points, points]), labels, splits)
-    with pytest.raises(InputError, match=r"labels has shape \(199,\).*200 nodes"):
-        linear_scores(points, labels[1:], splits)
-
-
-def test_a_summary_is_plain_numbers():
-    report = summary({"accuracy": np.array([80, 83, 86], dtype=np.float32), "nmi": np.array([0.5])})
-    assert json.loads(json.dumps(report)) == {
-        "accuracy": {"mean": 83.0, "std": pytest.approx(6**0.5)},
-        "nmi": {"mean": 0.5, "std": 0.0},
-    }
+def test_a_score_is_defined_once_with_its_unit_and_digits() -> None:
+    assert [SCORES[name].text(value, 0.05) for name, value in (("ari", 0.5), ("logistic", 80.25))] == [
+        "0.500 ± 0.050",
+        "80.2 ± 0.1",
+    ]
+    assert SCORES["nmi"].points(0.02) == SCORES["accuracy"].points(2.0) == 2.0
+    assert (SCORES["best_c"].axis, SCORES["nmi"].axis) == ("accuracy (best-C), %", "NMI")

@@ -1,7 +1,8 @@
-"""What text and code do otherwise: the wrong views are wrong as the authors' are, and each change stands alone."""
+"""Where text and code differ: the views of the authors' code, and each change by itself."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 
 from mvgrl.errors import SettingsError
 from mvgrl.experiments import discrepancies
-from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.experiment import Variant
+from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.reproduce import reproduce
 from mvgrl.graphs import Graph
-from mvgrl.settings import Settings
+from mvgrl.settings import literal
 from mvgrl.views import Heat
 
 PATH = Graph.from_edges([0, 1], [1, 2])
@@ -31,37 +34,31 @@ def test_the_exponential_is_of_each_entry() -> None:
     assert abs(discrepancies.HeatByEntry()(PATH) - Heat()(PATH)).max() > 0.1
 
 
-def test_a_change_is_run_once_and_measured_against_the_defaults(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_change_is_run_once_and_compared_with_the_defaults(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = {
         "nothing": {},
         "standard": dict(normalise="standard"),
         "loops": dict(views=(discrepancies.LoopedTwice(), "ppr")),
     }
-    monkeypatch.setattr(discrepancies, "ROWS", rows)
-    monkeypatch.setattr(discrepancies, "DEFAULTS", Settings(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=2))
+    variants = tuple(Variant(row, changes) for row, changes in rows.items())
+    start = literal(dict(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=2))
+    experiment = replace(EXPERIMENTS["node-slips"], variants=variants, start=start)
+    monkeypatch.setitem(EXPERIMENTS, "node-slips", experiment)
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []
-    options = dict(datasets=["cora-linqs"], runs=2, device="cpu", tell=told.append)
+    options = dict(datasets=["cora-linqs"], runs=2, device="cpu", data_root=data, tell=told.append)
     table = reproduce("node-slips", ledger, **options)
-    assert [row["change"] for row in table] == list(rows)
-    assert table[0]["difference"] == 0
-    assert table[1]["difference"] == pytest.approx(table[1]["mean"] - table[0]["mean"])
+    assert [row.id for row in table] == list(rows)
+    assert table[0].difference == 0
+    assert table[1].difference == pytest.approx(table[1].mean - table[0].mean)
     assert len(told) == 6
     assert reproduce("node-slips", ledger, **options) == table
     assert len(told) == 6
     assert {run.experiment for run in ledger} == {"node-slips"}
 
 
-def test_without_the_first_row_there_is_no_difference(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "runs.jsonl")
-    change = next(name for name in discrepancies.ROWS if discrepancies.ROWS[name])
-    recipe = discrepancies.recipes("cora")[change].id
-    ledger.add([Run("node-slips", "cora", "best", change, 0, {"accuracy": 80.0}, 9, 0.1, "cpu", recipe)])
-    (row,) = discrepancies.table(ledger, ["cora"])
-    assert (row["mean"], row["difference"]) == (80.0, None)
-
-
-def test_settings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="leave setting and recipes away"):
-        reproduce("node-slips", Ledger(tmp_path / "runs.jsonl"), setting="paper")
+def test_other_settings_and_recipes_are_refused(tmp_path: Path) -> None:
+    for options in (dict(setting="paper"), dict(recipes=tmp_path)):
+        with pytest.raises(SettingsError, match="starts from the default settings; omit --setting and --recipes"):
+            reproduce("node-slips", Ledger(tmp_path / "runs.jsonl"), **options)

@@ -1,4 +1,4 @@
-"""The ledger keeps every run once, whole, whoever writes and whatever crashes."""
+"""The ledger keeps every run once and complete, whoever writes and whatever crashes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_what_is_added_comes_back_in_order(tmp_path: Path) -> None:
     assert keys | {"recipe"} == set(json.loads(ledger.path.read_text().splitlines()[0]))
 
 
-def test_the_same_run_counts_once_and_the_first_stands(tmp_path: Path) -> None:
+def test_duplicate_runs_count_once_and_the_first_wins(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     ledger.add([RUN, replace(RUN, scores={"nmi": 0.9}), replace(RUN, recipe="other")])
     assert [run.scores["nmi"] for run in ledger] == [0.5, 0.5]
 
 
-def test_a_run_that_failed_gives_way_to_a_later_one_and_a_run_that_did_not_stands(tmp_path: Path) -> None:
+def test_a_failed_run_is_replaced_by_a_later_one_and_a_finished_one_is_not(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     failed = replace(RUN, scores={}, failed="out of memory")
     ledger.add([failed, replace(RUN, seed=1)])
@@ -45,11 +45,12 @@ def test_a_run_that_failed_gives_way_to_a_later_one_and_a_run_that_did_not_stand
     assert list(ledger) == [RUN, replace(RUN, seed=1)]
 
 
-STRANGE = json.dumps({**asdict(RUN), "dataset": ["cora"]})  # a name that is none
+STRANGE = json.dumps({**asdict(RUN), "dataset": ["cora"]})  # not a name
+TEXT = json.dumps({**asdict(RUN), "scores": {"nmi": "high"}})  # not a number
 
 
-@pytest.mark.parametrize("cut", ['{"experiment": "node-clus', "null", "[1]", '{"seed": 1}', "\x00\x00", STRANGE])
-def test_a_line_cut_off_or_foreign_is_passed_over_and_the_next_is_whole(
+@pytest.mark.parametrize("cut", ['{"experiment": "node-clus', "null", "[1]", '{"seed": 1}', "\x00\x00", STRANGE, TEXT])
+def test_a_truncated_or_foreign_line_is_skipped_and_the_next_is_complete(
     cut: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
@@ -70,8 +71,8 @@ from dataclasses import asdict, replace
 from mvgrl.experiments.ledger import Ledger, Run
 ledger = Ledger(sys.argv[1])
 for seed in range(200):
-    scores = {"nmi": 0.5, "text": "x" * 3000}
-    ledger.add([Run("node-clustering", sys.argv[2], "best", "trained", seed, scores, 1, 0.1, "cpu", "abc")])
+    run = Run("node-clustering", sys.argv[2], "best", "trained", seed, {"nmi": 0.5}, 1, 0.1, "cpu", "abc")
+    ledger.add([replace(run, versions={"text": "x" * 3000})])
 """
     path = tmp_path / "runs.jsonl"
     writers = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in ("cora", "pubmed")]

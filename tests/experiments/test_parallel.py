@@ -1,4 +1,4 @@
-"""Several runs at once: the same lines as one after the other, and none lost to want of memory."""
+"""The worker pool: the same lines as serial runs, and none lost when memory runs out."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from mvgrl.errors import MachineError, SettingsError
+from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger
-from mvgrl.experiments.parallel import pieces, usual_jobs, work_off
+from mvgrl.experiments.parallel import pieces, run_tasks, usual_jobs
+from mvgrl.experiments.planner import Task
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.reproduce import reproduce
-from mvgrl.settings import Settings
+from mvgrl.settings import Settings, literal
 
 needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 CPU = torch.device("cpu")
+NAMES = [variant.id for variant in EXPERIMENTS["graph-classification"].variants]
+ROWS = len(NAMES)
 TINY = "[best]\nhidden = 4\nlayers = 1\nepochs = 1\n"
 
 
@@ -33,18 +38,23 @@ def recipes(tmp_path: Path) -> Path:
     return tmp_path / "recipes"
 
 
-def test_two_at_once_write_the_lines_of_one_after_the_other(tmp_path: Path, recipes: Path) -> None:
+def task(dataset: str, settings: Settings, row: str, seeds: list[int], *, method: str = "mvgrl") -> Task:
+    recipe = Recipe(dataset, "best", settings, tables=("ablation-bounds",))
+    return Task(recipe, row, method, None, {"ablation-bounds": ("nested-svm",)}, tuple(seeds))
+
+
+def test_parallel_runs_write_the_same_lines_as_serial_ones(tmp_path: Path, recipes: Path) -> None:
     options = dict(datasets=["mutag"], runs=2, device="cpu", recipes=recipes)
     told: list[str] = []
     both, alone = Ledger(tmp_path / "both.jsonl"), Ledger(tmp_path / "alone.jsonl")
     rows = reproduce("graph-classification", both, jobs=2, tell=told.append, **options)
     expected = reproduce("graph-classification", alone, **options)
     assert {run.key: run.scores for run in both} == {run.key: run.scores for run in alone}
-    assert len(both.path.read_text().splitlines()) == 6
-    assert [{**row, "seconds": 0} for row in rows] == [{**row, "seconds": 0} for row in expected]
-    assert told.pop(0) == "work in 2 pieces, 2 at once"
+    assert len(both.path.read_text().splitlines()) == 2 * ROWS
+    assert [replace(row, seconds=0) for row in rows] == [replace(row, seconds=0) for row in expected]
+    assert told.pop(0) == "2 pieces, 2 in parallel"
     assert {text.partition(" (")[0] for text in told} == {
-        f"mutag, best, {variant}: seed {seed}" for variant in ("trained", "untrained", "propagated") for seed in (0, 1)
+        f"mutag, best, {variant}: seed {seed}" for variant in NAMES for seed in (0, 1)
     }
     assert told[-1].endswith("(2 of 2)")
 
@@ -53,14 +63,15 @@ def test_two_at_once_write_the_lines_of_one_after_the_other(tmp_path: Path, reci
     assert told == []
 
 
-def test_what_finds_no_memory_beside_others_is_tried_alone_before_it_is_said_to_fail(tmp_path: Path) -> None:
+def test_a_run_without_memory_beside_others_is_tried_alone_before_it_fails(tmp_path: Path, data: Path) -> None:
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []
-    small, vast = (Settings(task="graph", hidden=hidden, layers=2, epochs=1) for hidden in (4, 2**21))
-    steps = [
-        (Recipe("mutag", "best", settings, tables=("ablation-bounds",)), missing)
-        for settings, missing in ((small, {"small": [0]}), (vast, {"propagated": [0], "vast": [0]}))
+    small, vast = (literal(dict(task="graph", hidden=hidden, layers=2, epochs=1)) for hidden in (4, 2**21))
+    tasks = [
+        task("mutag", small, "small", [0]),
+        task("mutag", vast, "propagated", [0], method="propagated"),
+        task("mutag", vast, "vast", [0]),
     ]
-    work_off(steps, ledger, CPU, jobs=2, tell=told.append)
+    run_tasks(tasks, ledger, CPU, jobs=2, data_root=data, tell=told.append)
     lines = {run.variant: run for run in ledger}
     assert lines["small"].scores["nested"] > 50
     assert lines["propagated"].scores["nested"] > 50
@@ -72,18 +83,18 @@ def test_what_finds_no_memory_beside_others_is_tried_alone_before_it_is_said_to_
     ]
 
 
-def test_a_process_that_is_killed_is_said_and_what_was_done_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_killed_worker_is_reported_and_finished_runs_are_kept(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "deadly.py").write_text("import os, signal\ndef mode(*_):\n    os.kill(os.getpid(), signal.SIGKILL)\n")
     monkeypatch.syspath_prepend(tmp_path)
     import deadly  # the processes find it where this one does
 
-    settings = Settings(task="graph", hidden=4, layers=1, epochs=1, mode=deadly.mode)
-    recipe = Recipe("mutag", "best", settings, tables=("graph-classification",))
+    settings = literal(dict(task="graph", hidden=4, layers=1, epochs=1, mode=deadly.mode))
     ledger = Ledger(tmp_path / "runs.jsonl")
-    with pytest.raises(MachineError, match=r"one of 2 processes was ended .* fewer jobs"):
-        work_off([(recipe, {"untrained": [0], "trained": [0, 1]})], ledger, CPU, jobs=2)
+    tasks = [task("mutag", settings, "untrained", [0], method="untrained"), task("mutag", settings, "trained", [0, 1])]
+    with pytest.raises(MachineError, match=r"one of 2 worker processes was killed.* fewer jobs"):
+        run_tasks(tasks, ledger, CPU, jobs=2, data_root=data)
     assert {run.variant for run in ledger} <= {"untrained"}
     sys.modules.pop("deadly")
 
@@ -141,12 +152,12 @@ def test_after_a_kill_a_restart_loses_and_repeats_no_run(tmp_path: Path, recipes
     done = list(ledger)
     reproduce("graph-classification", ledger, datasets=["mutag"], runs=6, device="cpu", recipes=recipes)
     assert list(ledger)[: len(done)] == done
-    assert len(list(ledger)) == len(ledger.path.read_text().splitlines()) == 18
+    assert len(list(ledger)) == len(ledger.path.read_text().splitlines()) == 6 * ROWS
 
 
 @needs_groups
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_whatever_ends_the_parent_ends_long_runs_too(
+def test_whatever_ends_the_parent_ends_its_workers(
     number: signal.Signals, tmp_path: Path, recipes: Path, start: Start
 ) -> None:
     (recipes / "graph" / "mutag.toml").write_text(TINY.replace("epochs = 1", "epochs = 10000000\npatience = 10000000"))
@@ -161,24 +172,27 @@ def test_whatever_ends_the_parent_ends_long_runs_too(
 
 
 def test_stacked_seeds_stay_together_and_others_part() -> None:
-    nodes, graphs = (Recipe("any", "best", Settings(task=task)) for task in ("node", "graph"))
-    missing = {"trained": [0, 1, 2], "untrained": [2]}
-    assert [piece.missing for piece in pieces(nodes, missing, torch.device("cuda"))] == [missing]
-    for recipe, device in ((nodes, "cpu"), (graphs, "cuda"), (graphs, "cpu")):
-        assert [piece.missing for piece in pieces(recipe, missing, torch.device(device))] == [
-            {"trained": [0]},
-            {"trained": [1]},
-            {"trained": [2], "untrained": [2]},
+    def seeds(kind: str, device: str) -> list[list[tuple[str, tuple[int, ...]]]]:
+        recipe = Recipe("any", "best", Settings(task=kind))
+        tasks = [Task(recipe, "trained", "mvgrl", None, {}, (0, 1, 2)), Task(recipe, "raw", "raw", None, {}, (2,))]
+        return [[(one.variant, one.seeds) for one in piece] for piece in pieces(tasks, torch.device(device))]
+
+    assert seeds("node", "cuda") == [[("trained", (0, 1, 2)), ("raw", (2,))]]
+    for kind, device in (("node", "cpu"), ("graph", "cuda"), ("graph", "cpu")):
+        assert seeds(kind, device) == [
+            [("trained", (0,))],
+            [("trained", (1,))],
+            [("trained", (2,)), ("raw", (2,))],
         ]
 
 
-def test_never_more_at_once_than_there_is_to_do() -> None:
+def test_there_are_never_more_jobs_than_pieces() -> None:
     for task in ("node", "graph"):
         for device in ("cpu", "cuda"):
             assert usual_jobs(task, 1, torch.device(device)) == 1
             assert 1 <= usual_jobs(task, 3, torch.device(device)) <= 3
 
 
-def test_less_than_one_at_once_is_refused(tmp_path: Path, recipes: Path) -> None:
-    with pytest.raises(SettingsError, match="jobs is 0; ask for at least one"):
+def test_less_than_one_job_is_refused(tmp_path: Path, recipes: Path) -> None:
+    with pytest.raises(SettingsError, match="jobs is 0; it must be at least 1"):
         reproduce("graph-classification", Ledger(tmp_path / "none.jsonl"), recipes=recipes, jobs=0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mvgrl.errors import InputError, SettingsError
-from mvgrl.experiments.published import GRAPH_DATASETS, NODE_DATASETS
+from mvgrl.experiments.experiment import GRAPH_DATASETS, NODE_DATASETS
 from mvgrl.experiments.recipes import NAMED, load_recipe
 
 
@@ -22,7 +22,7 @@ def test_the_nodes_recipes(dataset: str, setting: str) -> None:
     assert len({load_recipe(dataset, other).id for other in NAMED}) == 3
     if setting == "paper":
         assert recipe.settings.normalise == "standard"
-        assert recipe.settings.sampler == "nodes"
+        assert str(recipe.settings.sampler) == "nodes"
     if setting == "best":
         assert "validation" in recipe.why
         assert "test" not in recipe.why.split()
@@ -76,7 +76,7 @@ def test_the_probe_is_part_of_the_hash(tmp_path: Path) -> None:
     ("text", "kind", "message"),
     [
         ("[best]\nhiden = 3\n", SettingsError, "cora.toml, [best]: unknown setting 'hiden'; did you mean 'hidden'?"),
-        ("[best]\nclustering = 3\n", SettingsError, "clustering is 3; it must be a part of settings of its own"),
+        ("[best]\nclustering = 3\n", SettingsError, "clustering is 3; it must be a sub-table of settings"),
         ("[best.clustering]\nhiden = 3\n", SettingsError, "unknown setting 'hiden'; did you mean 'hidden'?"),
         ("[paper]\n", InputError, "cora.toml has no [best]"),
         ("[best\n", InputError, "cora.toml is not TOML"),

@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from mvgrl.experiments.ablations import ABLATIONS, recipes, table
+from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger, Run
-from mvgrl.reports.claims import CONCLUSIONS, Claim
-from mvgrl.reports.conclusions import conclusion_sections, findings, published, summary, tally
+from mvgrl.experiments.summary import Row, summarise
+from mvgrl.reports.conclusions import (
+    CONCLUSIONS,
+    Claim,
+    conclusion_sections,
+    findings,
+    published,
+    summary,
+    tally,
+)
 from mvgrl.reports.document import parts_as_markdown
 
-CLAIMS = {claim.text: claim for conclusion in CONCLUSIONS for claim in conclusion.claims}
+CLAIMS = {claim.text: claim for claims in CONCLUSIONS.values() for claim in claims}
 READOUTS = CLAIMS["Sum or mean is better than DiffPool of one layer or two"]
 PAIR = CLAIMS["Adjacency with ppr is the best pair"]
 
@@ -25,18 +33,18 @@ class Book:
         self.ledger = Ledger(path)
 
     def add(self, name: str, dataset: str, row: str, *scores: float, failed: str = "") -> None:
-        recipe = recipes(ABLATIONS[name], dataset)[row].id
+        recipe = EXPERIMENTS[name].recipes(dataset)[row].id
         found = [{"accuracy": score, "nested": score} for score in scores] or [{}]
         self.ledger.add(
             Run(name, dataset, "best", row, seed, score, 9, 0.1, "cpu", recipe, {}, failed)
             for seed, score in enumerate(found)
         )
 
-    def tables(self) -> dict[str, list[dict]]:
-        return {name: table(name, self.ledger) for name in ABLATIONS}
+    def tables(self) -> dict[str, list[Row]]:
+        return {name: summarise(one, self.ledger) for name, one in EXPERIMENTS.items()}
 
     def findings(self, claim: Claim) -> dict:
-        return {one.dataset: one for one in findings(claim, table(claim.ablation, self.ledger))}
+        return {one.dataset: one for one in findings(claim, summarise(claim.about, self.ledger))}
 
 
 @pytest.fixture
@@ -84,7 +92,7 @@ def test_each_verdict(readouts: Book) -> None:
         "reddit-binary": "not run",
     }
     better = found["citeseer"]
-    assert (better.favoured["row"], better.other["row"]) == ("mean", "diffpool-1")
+    assert (better.favoured.id, better.other.id) == ("mean", "diffpool-1")
     assert better.points == pytest.approx(2.0)
     assert better.spread == pytest.approx(0.5)
     assert found["mutag"].points == pytest.approx(-1.0)
@@ -136,7 +144,7 @@ def test_failures_of_a_side_that_was_not_all_tried_are_no_verdict(book: Book) ->
 def test_runs_of_another_recipe_or_of_more_seeds_do_not_count(book: Book) -> None:
     book.add("ablation-view-count", "citeseer", "2", 73.0, 73.2)
     book.add("ablation-view-count", "citeseer", "3", *[71.0] * 5, *[99.0] * 5)
-    recipe = recipes(ABLATIONS["ablation-view-count"], "citeseer")["2"].id
+    recipe = EXPERIMENTS["ablation-view-count"].recipes("citeseer")["2"].id
     book.ledger.add([Run("ablation-view-count", "citeseer", "best", "3", 0, {"accuracy": 99.0}, 9, 0.1, "cpu", recipe)])
     found = book.findings(CLAIMS["A third view, heat, adds nothing to adjacency and ppr"])["citeseer"]
     assert (found.verdict, found.runs) == ("holds", 7)
@@ -155,13 +163,13 @@ def test_the_papers_own_numbers_are_compared_the_same_way() -> None:
 
 def test_every_claim_names_rows_that_there_are() -> None:
     for claim in CLAIMS.values():
-        rows = set(ABLATIONS[claim.ablation].rows)
+        rows = {variant.id for variant in claim.about.variants}
         assert claim.favoured
         assert claim.others
         assert {*claim.favoured, *claim.others} <= rows
         assert not set(claim.favoured) & set(claim.others)
         assert claim.datasets
-    assert [len(conclusion.claims) for conclusion in CONCLUSIONS] == [4, 3, 1, 2, 4]
+    assert [len(claims) for claims in CONCLUSIONS.values()] == [4, 3, 1, 2, 4]
     assert CLAIMS["JSD is the best bound for graphs"].datasets[0] == "mutag"
     assert CLAIMS["NCE is the best bound for nodes"].datasets == ["cora-linqs", "citeseer", "pubmed"]
 
@@ -195,4 +203,4 @@ def test_without_runs_it_says_so_and_what_makes_them(book: Book) -> None:
     silent = {row[1].text for row in claims.rows if row[3].text == "prints no numbers"}
     assert silent == {text for text, claim in CLAIMS.items() if not published(claim)}
     assert len(silent) == 4
-    assert unrun.endswith("; mvgrl reproduce ablation-view-count makes them.")
+    assert unrun.endswith("; run mvgrl reproduce ablation-view-count.")

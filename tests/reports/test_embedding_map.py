@@ -286,7 +286,7 @@ def test_at_the_limit_all_points_are_drawn_without_a_note(tmp_path):
         ({"method": "t-sne"}, SettingsError, "unknown method 't-sne'; did you mean 'tsne'"),
         ({"limit": 0}, SettingsError, "limit is 0"),
         ({"path": "map.jpeg"}, InputError, r"^map\.jpeg: unsupported file type; use one of \.png, \.svg, \.pdf$"),
-        ({"path": "map"}, InputError, "^map: unsupported file type"),
+        ({"path": "map"}, InputError, "^map has no file extension; use one of"),
         ({"path": "folder.png"}, InputError, r"folder\.png is a folder"),
         ({"path": "file.txt/map.png"}, InputError, r"map\.png cannot be written: Not a directory"),
         ({"vectors": [1.0, 2.0]}, InputError, r"vectors has shape \(2,\)"),

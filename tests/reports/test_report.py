@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from mvgrl.errors import InputError
-from mvgrl.experiments import discrepancies
-from mvgrl.experiments.ablations import ABLATIONS, Ablation, recipes
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.experiment import Variant
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
-from mvgrl.reports.comparison import ablation_sections, sweep_figures
+from mvgrl.experiments.summary import Row
+from mvgrl.reports.comparison import compared, grid, notes, sweep_figures
 from mvgrl.reports.document import Cell, Document, Section, Table, as_markdown
 from mvgrl.reports.figures import line_chart, ticks
 from mvgrl.reports.report import Runs, departures, report, write_report
@@ -26,6 +27,7 @@ from mvgrl.reports.report import Runs, departures, report, write_report
 EMPTY = {"link", "meta", "path", "circle"}  # those that hold nothing; the last two close themselves
 DEVICE = "GPU <img src=x onerror=alert(1)> | 2"
 REASON = 'out of "memory" & <script>alert(1)</script> | 30 GiB'
+SLIPS = EXPERIMENTS["node-slips"]
 VERSIONS = {"mvgrl": "0.1.0", "torch": "2.13.0"}
 
 
@@ -34,7 +36,7 @@ def line(experiment, dataset, variant, seed, scores, recipe, *, setting="best", 
 
 
 def ablated(name, dataset, row, seed, scores, **more):
-    return line(name, dataset, row, seed, scores, recipes(ABLATIONS[name], dataset)[row].id, **more)
+    return line(name, dataset, row, seed, scores, EXPERIMENTS[name].recipes(dataset)[row].id, **more)
 
 
 @pytest.fixture
@@ -57,10 +59,8 @@ def ledger(tmp_path: Path) -> Path:
     runs.append(line("node-classification", "cora-linqs", "trained", 0, {"accuracy": 1.0}, "of-old"))
     clusters = load_recipe("cora", table="node-clustering").id
     runs.append(line("node-clustering", "cora", "trained", 0, {"nmi": 0.600, "ari": 0.580}, clusters))
-    for row, score in zip(list(discrepancies.ROWS)[:2], (80.0, 78.5), strict=True):
-        runs.append(
-            line(discrepancies.TABLE, "cora", row, 0, {"accuracy": score}, discrepancies.recipes("cora")[row].id)
-        )
+    for row, score in zip([variant.id for variant in SLIPS.variants[:2]], (80.0, 78.5), strict=True):
+        runs.append(line(SLIPS.name, "cora", row, 0, {"accuracy": score}, SLIPS.recipes("cora")[row].id))
     runs += [ablated("ablation-bounds", "mutag", "JSD", seed, {"nested": 90.0}, versions=VERSIONS) for seed in range(2)]
     runs.append(ablated("ablation-bounds", "mutag", "DV", 0, {}, failed=REASON))
     for size in (16, 32, 64):
@@ -118,7 +118,7 @@ def test_ours_stands_beside_the_papers_with_the_difference_and_whether_it_is_out
     assert f"\n| cora-linqs | accuracy {expected}\n" in page
     assert "\n| cora | NMI | 0.629 | – | – | 0.600 (−2.9) | – | – | – / – / 1 |\n" in page  # no deviation given
     assert "\n| cora | ARI | 0.570 | – | – | 0.580 (+1.0) |" in page
-    first, second = list(discrepancies.ROWS)[:2]
+    first, second = [variant.id for variant in SLIPS.variants[:2]]
     assert f"\n| {first} | 80.0 | 1 |\n| {second} | 78.5 (−1.5) | 1 |\n" in page
     bounds = "| JSD | 90.0 ± 0.0 (paper 89.7 ± 1.1; +0.3, within) | 2 |\n| DV | failed (paper 83.4 ± 1.9) | – |"
     assert f"\n{bounds}\n" in page
@@ -130,8 +130,8 @@ def test_the_papers_conclusions_are_told_with_runs_and_without(ledger, tmp_path)
     before = (tmp_path / "report.md").read_text()
     assert f"\n{claim} no runs yet | holds on 4 of 8 datasets, no difference on 4 | – | +1.3 | – |\n" in before
     assert "\n| mutag | 90.0 ± 0.0 (2 runs) | – | – (not run) | – | +6.3 (holds) |\n" in before
-    assert "mvgrl reproduce ablation-view-count makes them" in before
-    for row in ABLATIONS["ablation-views"].rows:
+    assert "run mvgrl reproduce ablation-view-count" in before
+    for row in (variant.id for variant in EXPERIMENTS["ablation-views"].variants):
         means = (85.0, 85.4) if row == "adj-ppr" else (86.0, 86.4)
         Ledger(ledger).add(
             ablated("ablation-views", "mutag", row, seed, {"nested": mean}) for seed, mean in enumerate(means)
@@ -146,28 +146,29 @@ def test_what_is_missing_and_what_is_passed_over_is_said(ledger, tmp_path):
     counts = write_report(tmp_path / "report.html", ledger)
     assert counts == {"runs": 14, "passed_over": 7}
     _, text = parsed((tmp_path / "report.html").read_text())
-    assert "14 runs of 5 tables" in text
-    assert "5 lines that are no runs or are there twice, and 2 runs of recipes no longer in use" in text
-    assert "mvgrl reproduce graph-classification makes them" in text
+    assert "14 runs of 5 experiments" in text
+    assert "5 lines that are not runs or are duplicates, and 2 runs of recipes no longer in use" in text
+    assert "run mvgrl reproduce graph-classification." in text
     assert "There are no runs yet of ablation-modes, ablation-views, " in text
     assert "1.0 ± " not in text  # the old recipe's, and the seed too many
 
 
 def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledger):
-    document, _ = report(Runs.read(ledger))
+    document, _ = report(Runs(ledger))
     titles = [section.title for section in document.sections]
-    bounds, sizes = (ABLATIONS[name].title for name in ("ablation-bounds", "ablation-batch-size"))
+    bounds, sizes = (EXPERIMENTS[name].title for name in ("ablation-bounds", "ablation-batch-size"))
     assert titles == [
         "Summary",
         "Node classification",
         "Node clustering",
         "Graph classification",
-        "What text and code do otherwise",
+        SLIPS.title,
         "The paper's conclusions",
         "Beside the four",  # of which alone there are runs
         "Ablations",
         bounds,
         sizes,
+        "Sweeps beyond the paper",  # without runs
         "Failed runs",
         "Settings and machines",
     ]
@@ -181,10 +182,10 @@ def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledge
     ]
     assert sum(int(row[-1].text) for row in machines.rows) == 14
     rows = {tuple(cell.text for cell in row) for row in table.rows}
-    recipe = recipes(ABLATIONS["ablation-bounds"], "mutag")["DV"]
+    recipe = EXPERIMENTS["ablation-bounds"].recipes("mutag")["DV"]
     assert "bound=dv" in departures(recipe)
     assert (recipe.id, "best", "mutag", "ablation-bounds", departures(recipe), "cpu", "–") in rows
-    same = recipes(ABLATIONS["ablation-bounds"], "mutag")["JSD"].id
+    same = EXPERIMENTS["ablation-bounds"].recipes("mutag")["JSD"].id
     assert {row[0] for row in rows if row[6] == "mvgrl 0.1.0, torch 2.13.0"} == {same}
 
 
@@ -235,12 +236,12 @@ def test_names_that_no_page_can_hold_do_not_stop_it(ledger, tmp_path):
 
 def test_a_failure_of_a_table_is_no_number_of_it(ledger, tmp_path):
     recipe = load_recipe("citeseer").id
-    change = discrepancies.recipes("citeseer")
+    change = SLIPS.recipes("citeseer")
     first = next(iter(change))
     Ledger(ledger).add(
         [
             line("node-classification", "citeseer", "trained", 0, {}, recipe, failed="no room"),
-            line(discrepancies.TABLE, "citeseer", first, 3, {}, change[first].id, failed="no time"),
+            line(SLIPS.name, "citeseer", first, 3, {}, change[first].id, failed="no time"),
         ]
     )
     write_report(tmp_path / "report.md", ledger)
@@ -250,29 +251,33 @@ def test_a_failure_of_a_table_is_no_number_of_it(ledger, tmp_path):
     assert "\n| citeseer | accuracy |" not in page
 
 
-def test_rows_keep_the_order_of_the_ablation_and_notes_are_said_once():
-    common = dict(metric="nested", mean=80.0, std=1.0, runs=3, paper=None, paper_std=None, seconds=1.0, failed=None)
+def row(experiment, dataset, variant, mean, **more):
+    score = experiment.scores_for(dataset)[0]
+    return Row(experiment, dataset, next(one for one in experiment.variants if one.id == variant), score, mean, **more)
+
+
+def test_rows_keep_the_order_of_the_experiment_and_notes_are_said_once():
+    bounds = EXPERIMENTS["ablation-bounds"]
+    common = dict(std=1.0, runs=3, note="halved")
     rows = [
-        {**common, "dataset": "mutag", "row": "DV", "note": "halved"},
-        {**common, "dataset": "ptc-mr", "row": "NCE", "note": "halved"},
-        {**common, "dataset": "ptc-mr", "row": "DV", "note": "halved"},
+        row(bounds, "mutag", "DV", 80.0, **common),
+        row(bounds, "ptc-mr", "NCE", 80.0, **common),
+        row(bounds, "ptc-mr", "DV", 80.0, **common),
     ]
-    _, section = ablation_sections([(ABLATIONS["ablation-bounds"], rows)])
-    table, *notes = section.parts
-    assert [[cell.text for cell in row] for row in table.rows] == [
+    assert [[cell.text for cell in line] for line in grid(rows, compared).rows] == [
         ["NCE", "–", "80.0 ± 1.0", "3"],
         ["DV", "80.0 ± 1.0", "80.0 ± 1.0", "3"],
     ]
-    assert notes == ["DV: halved.", "NCE (ptc-mr): halved."]
+    assert notes(rows) == ["DV: halved.", "NCE (ptc-mr): halved."]
 
 
 def test_a_sweep_is_drawn_over_its_values_in_their_order():
-    def row(name, dataset, mean):
-        return {"row": name, "dataset": dataset, "metric": "nested", "mean": mean, "std": 1.0}
-
-    rows = [row(size, "mutag", 80.0 + int(size)) for size in ("8", "32", "16")] + [row("64", "mutag", None)]
-    sweep = Ablation("sweep-hidden", "Sizes", {size: {} for size in ("8", "16", "32", "64")}, axis="hidden size")
+    variants = tuple(Variant(f"size {size}", value=size) for size in ("8", "16", "32", "64"))
+    sweep = replace(EXPERIMENTS["sweep-hidden"], variants=variants)
+    rows = [row(sweep, "mutag", f"size {size}", 80.0 + int(size), std=1.0) for size in ("8", "32", "16")]
+    rows.append(row(sweep, "mutag", "size 64", None, failed="out of memory"))
     (figure,) = sweep_figures(sweep, rows)
+    assert figure.caption == "Our accuracy (nested) over hidden size, with one standard deviation either way."
     assert not sweep_figures(replace(sweep, axis=""), rows)
     places = re.findall(r'<text class="middle" x="([\d.]+)"[^>]*>(\d+)<', figure.svg)
     assert [name for _, name in places] == ["8", "16", "32"]
@@ -281,6 +286,13 @@ def test_a_sweep_is_drawn_over_its_values_in_their_order():
     heights = [y for _, y in points]
     assert heights == sorted(heights, reverse=True)  # the higher the number, the nearer to the top
     assert (heights[0] - heights[1]) / (heights[1] - heights[2]) == pytest.approx(8 / 16, abs=0.01)
+
+
+def test_another_method_is_a_line_of_the_sweep_over_labels():
+    labels = EXPERIMENTS["sweep-labels"]
+    rows = [row(labels, "mutag", one.id, 80.0, std=1.0) for one in labels.variants_for("mutag")]
+    (figure,) = sweep_figures(labels, rows)
+    assert "Lines: mutag; mutag, propagated." in figure.svg
 
 
 def test_names_in_a_figure_are_text():
@@ -326,7 +338,7 @@ def test_only_tables_scroll_sideways_in_a_browser(ledger, tmp_path, width):
         ablated(name, dataset, row, 0, {"accuracy": 80.0, "nested": 80.0}, device="a long name of a device " * 4)
         for name in ("ablation-views", "ablation-encoders")
         for dataset in ("cora-linqs", "citeseer", "mutag", "ptc-mr", "imdb-binary", "imdb-multi")
-        for row in recipes(ABLATIONS[name], dataset)
+        for row in EXPERIMENTS[name].recipes(dataset)
     ]
     runs.append(ablated("ablation-bounds", "ptc-mr", "NCE", 0, {}, failed="x" * 300))
     Ledger(ledger).add(runs)

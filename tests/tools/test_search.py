@@ -17,9 +17,9 @@ from mvgrl.datasets import Dataset, load
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation import cross_validate, linear_probe
 from mvgrl.evaluation.svm import shuffled_folds
-from mvgrl.experiments.published import GRAPH_DATASETS, NODE_DATASETS
+from mvgrl.experiments.experiment import GRAPH_DATASETS, NODE_DATASETS
 from mvgrl.experiments.recipes import load_recipe
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, literal
 from tools import search as module
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,8 +54,8 @@ def test_a_candidate_scores_what_its_probe_scores_alone() -> None:
     (line,) = search("cora-linqs", {"tiny": TINY}, seeds=(100,), device="cpu")
     cora = load("cora-linqs")
     assert cora.splits is not None
-    settings = Settings.from_dict({**TINY, "join": "concatenate", "unit_length": True})
-    codes = fit(cora.graph, settings, seed=100, device="cpu").represent()[0]
+    output = Output(join="concatenate", unit_length=True)
+    codes = fit(cora.graph, literal(TINY), seed=100, device="cpu").vectors(output=output)
     parts = cora.splits["train"], cora.splits["val"]
     alone = [100 * float(linear_probe(codes, cora.target, *parts, weight_decay=decay, seed=100)) for decay in DECAYS]
     np.testing.assert_allclose(line["projected, concatenate, True"]["val"], alone, atol=0.34)  # one node of 300
@@ -73,7 +73,7 @@ def test_graphs_are_scored_inside_a_training_part(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(module, "load", lambda name, root, target=target: replace(mutag, target=target))
         monkeypatch.setattr(module, "shuffled_folds", lambda *_: _Fixed(train, held))
         lines += search("mutag", {"tiny": dict(hidden=8, epochs=1)}, seeds=(100,), device="cpu")
-    codes = fit(mutag.graph, Settings(task="graph", hidden=8, epochs=1), seed=100, device="cpu").represent()[1]
+    codes = fit(mutag.graph, literal({"task": "graph", "hidden": 8, "epochs": 1}), seed=100, device="cpu").vectors()
     found = cross_validate(codes[train], mutag.target[train], seed=100)
     expected = {"nested": [found.nested_accuracy[0], 0.0], "best_c": [found.best_c_accuracy[0], 0.0]}
     for line in lines:
@@ -101,9 +101,7 @@ def test_our_candidates_are_settings_each_of_its_own(path: Path) -> None:
     assert path.stem in (*NODE_DATASETS, *GRAPH_DATASETS)
     task = "graph" if path.stem in GRAPH_DATASETS else "node"
     candidates = tomllib.loads(path.read_text(encoding="utf-8"))
-    assert (
-        len({Settings.from_dict({"task": task, **values}).id for values in candidates.values()}) == len(candidates) > 2
-    )
+    assert len({literal({"task": task, **values}).id for values in candidates.values()}) == len(candidates) > 2
 
 
 @pytest.mark.parametrize("dataset", ["mutag", "ptc-mr", "imdb-binary", "imdb-multi"])
@@ -118,8 +116,9 @@ def test_our_recipes_of_small_graphs_are_the_first_that_were_trained(dataset: st
     _, candidate, finish = next(row for row in ranking(lines.values()) if lines[row[1]]["epochs"])
     codes, join, unit = finish.split(", ")
     recipe = load_recipe(dataset, table="graph-classification")
-    searched = Settings.from_dict(lines[candidate]["settings"])
-    assert recipe.settings == replace(searched, codes=codes, join=join, unit_length=unit == "True")
+    trained = {key: value for key, value in lines[candidate]["settings"].items() if key not in ("codes", "join")}
+    assert recipe.settings == literal(trained)
+    assert recipe.output == Output(codes=codes, join=join, unit_length=unit == "True")
 
 
 def test_the_ranking_takes_graphs_with_their_like_and_nodes_as_they_are() -> None:
@@ -150,7 +149,7 @@ def test_the_ranking_takes_graphs_with_their_like_and_nodes_as_they_are() -> Non
     ("text", "message"),
     [
         ("[wide\n", "candidates.toml is not TOML"),
-        ("hidden = 8\n", "hidden stands outside of a candidate"),
+        ("hidden = 8\n", "hidden is outside a candidate"),
         ("[wide]\nhiden = 8\n", "did you mean 'hidden'"),
         (None, "candidates.toml cannot be read"),
     ],

@@ -192,11 +192,11 @@ def _svm(table: Embeddings, names: np.ndarray, runs: int, folds: int, seed: int,
 
 
 def _as_text(title: str, means: dict[str, dict[str, float]]) -> str:
-    """Format one line per score: two decimals for percent, four for NMI and ARI."""
+    """Format one line per score, with a digit more than in tables."""
+    from mvgrl.evaluation.scores import SCORES
+
     lines = [title]
     for name, score in means.items():
-        digits = 4 if name in ("nmi", "ari") else 2
-        titles = {"nmi": "NMI", "ari": "ARI", "macro_f1": "macro-F1", "best_c_accuracy": "best-C accuracy"}
-        title = titles.get(name, name.replace("_", " "))
-        lines.append(f"  {title:<20} {score['mean']:7.{digits}f} ± {score['std']:.{digits}f}")
+        digits = SCORES[name].digits + 1
+        lines.append(f"  {SCORES[name].label:<20} {score['mean']:7.{digits}f} ± {score['std']:.{digits}f}")
     return "\n".join(lines)

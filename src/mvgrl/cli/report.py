@@ -15,21 +15,21 @@ def run(
     ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Write all that was run as one web page, the paper's numbers beside ours.
+    """Write everything that was run as one web page, the paper's numbers beside ours.
 
     ```
     mvgrl report -o report.html
     mvgrl report --ledger results/runs.jsonl -o report.md
     ```
 
-    The page is one file that loads nothing: tables, differences to the paper, figures, failures, and the settings and
-    machine behind every number. Nothing is run: mvgrl reproduce fills the ledger.
+    The page is one file that loads nothing else: tables, differences to the paper, figures, failures, and the settings
+    and machine behind every number. Nothing is run: mvgrl reproduce fills the ledger.
     """
     console = Console(common)
 
     from mvgrl.reports.report import write_report
 
     counts = write_report(output, ledger)
-    passed = f"; lines passed over: {counts['passed_over']:,}" if counts["passed_over"] else ""
+    passed = f"; lines skipped: {counts['passed_over']:,}" if counts["passed_over"] else ""
     console.note(f"wrote {counts['runs']:,} runs to {output}{passed}")
     console.result({**counts, "ledger": str(ledger), "output": str(output)})

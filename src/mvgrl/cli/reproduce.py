@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, Device, flag, whole
-
-if TYPE_CHECKING:
-    from mvgrl.experiments.ablations import Ablation
-
-Rows = list[dict[str, Any]]
 
 
 def run(
@@ -20,7 +14,7 @@ def run(
     /,
     *,
     dataset: Annotated[
-        list[str] | None, flag("One of the table's datasets; may be given again (all).", consume_multiple=False)
+        list[str] | None, flag("One of the experiment's datasets; may be repeated (all).", consume_multiple=False)
     ] = None,
     runs: Annotated[
         int | None,
@@ -35,9 +29,9 @@ def run(
     ] = "best",
     jobs: Annotated[
         int | None,
-        flag("Runs at once, in processes of their own (as many as the machine is good for).", converter=whole),
+        flag("Worker processes (as many as the machine has cores and memory for).", converter=whole),
     ] = None,
-    plot: Annotated[Path | None, flag("Draw it too: an .svg; of a sweep or of ablation-batch-size.")] = None,
+    plot: Annotated[Path | None, flag("Plot it too, as .svg: a sweep or ablation-batch-size.")] = None,
     retry_failed: Annotated[bool, flag("Run again what the ledger has as failed.")] = False,
     ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
     recipes: Annotated[Path | None, flag("A folder of recipes, node/ and graph/DATASET.toml (ours).")] = None,
@@ -45,7 +39,7 @@ def run(
     device: Device = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Run a table of the paper, and print it with ours beside it.
+    """Run an experiment of the paper, and print our numbers beside the paper's.
 
     ```
     mvgrl reproduce list
@@ -58,25 +52,28 @@ def run(
     mvgrl reproduce all
     ```
 
-    Runs that are in the ledger already are not run again, so an interrupted table goes on where it was. A run gives the
-    lines of both node tables where their recipes agree, and serves every ablation that has its settings. Beside every
-    number stand two controls: the same encoder untrained, and propagated features. An ablation changes one thing of
-    each dataset's recipe and has no controls. A sweep goes beyond the paper and changes one number; that of labels has
-    propagated features beside it. A run that fails is kept with its reason, and the others go on.
+    Runs that are already in the ledger are not repeated, so an interrupted experiment continues where it stopped. A run
+    counts for both node tables where their recipes agree, and for every ablation with the same settings. The main
+    tables have controls beside each number: the untrained encoder and propagated features among them. An ablation
+    changes one thing in each dataset's recipe and has no controls. A sweep goes beyond the paper and changes one
+    number; the sweep over labels has propagated features beside it. A run that fails is kept with its reason, and the
+    others continue.
 
     Parameters
     ----------
     name
         node-classification (the paper's Table 2), node-clustering (Table 3), graph-classification (Table 4),
-        node-slips (what text and code of the paper do otherwise, one thing at a time), ablation-bounds, -modes,
-        -views, -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; sweep-alpha (of ppr), -t
-        (of heat), -top-k (entries of ppr kept of a row), -hidden (size), -layers or -labels (how many there are to
-        learn from); all (the main tables, then all others), or list (what there is, and what is left to be run).
+        node-slips (where the paper's text and code differ, one thing at a time), ablation-bounds, -modes, -views,
+        -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; sweep-alpha (of ppr), -t (of
+        heat), -top-k (entries of ppr kept per row), -hidden (size), -layers or -labels (share of the labels to learn
+        from); all (the main tables, then all others), or list (what there is, and what is left to run).
     """
     console = Console(common)
 
+    from mvgrl.experiments.catalogue import EXPERIMENTS
     from mvgrl.experiments.ledger import Ledger
     from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
+    from mvgrl.reports.terminal import as_text
 
     if plot is not None:
         from mvgrl.reports.plot import check_plot, write_plot
@@ -99,69 +96,37 @@ def run(
         tell=console.note,
     )
     if name != "all":
-        rows = reproduce(name, lines, **options)
-        values: dict[str, Any] = {"experiment": name, "setting": setting, "rows": rows, "ledger": str(ledger)}
+        found = reproduce(name, lines, **options)
+        values: dict[str, Any] = {"experiment": name, "setting": setting, "rows": [row.to_dict() for row in found]}
+        values["ledger"] = str(ledger)
         if plot is not None:
-            drawn = write_plot(plot, name, rows)
+            drawn = write_plot(plot, name, found)
             values["plot"] = str(plot) if drawn else None
-            console.note(f"wrote {plot}" if drawn else f"{plot} is not written: there is no run that did not fail")
-        console.result(values, _as_table(name, rows))
+            console.note(f"wrote {plot}" if drawn else f"{plot} is not written: all runs failed")
+        console.result(values, as_text(EXPERIMENTS[name], found))
         if failed := sum(1 for line in lines if line.failed and line.experiment == name):
             console.note(f"{ledger} has {failed} failed runs of {name}; --retry-failed runs them again")
         return
-    tables: dict[str, Rows] = {}
-    for table, rows in reproduce_all(lines, **options):
-        tables[table] = rows
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for table, found in reproduce_all(lines, **options):
+        tables[table] = [row.to_dict() for row in found]
         if not console.json:
-            console.result({}, f"{table}\n{_as_table(table, rows)}\n")
+            console.result({}, f"{table}\n{as_text(EXPERIMENTS[table], found)}\n")
     if console.json:
         console.result({"experiment": name, "setting": setting, "tables": tables, "ledger": str(ledger)})
 
 
-def _as_table(name: str, rows: Rows) -> str:
-    from mvgrl.experiments.ablations import ABLATIONS
-    from mvgrl.reports.tables import printed
+def _as_list(rows: list[dict[str, Any]]) -> str:
+    from mvgrl.reports.document import Cell, Table
+    from mvgrl.reports.terminal import aligned
 
-    if name in ABLATIONS:
-        return _as_ablation(rows, ABLATIONS[name])
-    keys: tuple[str, ...] = ("dataset", "metric", "paper", "ours", "untrained", "propagated", "runs", "seconds")
-    if rows and "change" in rows[0]:
-        keys = ("dataset", "change", "ours", "difference", "runs", "seconds")
-    return _aligned(
-        [(*keys[:-1], "s a run"), *(tuple(printed(row)[key] for key in keys) for row in rows)], left_columns=2
-    )
-
-
-def _as_ablation(rows: Rows, ablation: Ablation) -> str:
-    """A line a dataset and a column a row of the ablation: ours, and the paper's in brackets; below, what to know.
-
-    Of a sweep, whose rows may be many, a line a row and a column a dataset.
-    """
-    from mvgrl.reports.comparison import notes
-
-    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-    names = sorted({row["row"] for row in rows}, key=list(ablation.rows).index)
-    cells = {(row["dataset"], row["row"]): _cell(row) for row in rows}
-    lines = [("dataset", *names)]
-    lines += [(dataset, *(cells.get((dataset, name), "–") for name in names)) for dataset in datasets]
-    if ablation.axis:
-        lines = [(ablation.axis, *datasets), *list(zip(*lines, strict=True))[1:]]
-    key = ["ours (the paper's)"] if any(row["paper"] is not None for row in rows) else []
-    about = [ablation.about] if ablation.about else []
-    return "\n".join([_aligned(lines, left_columns=1), *key, *about, *notes(rows)])
-
-
-def _cell(row: dict[str, Any]) -> str:
-    ours = "failed" if row["failed"] else f"{row['mean']:.1f}"
-    return ours if row["paper"] is None else f"{ours} ({row['paper']:.1f})"
-
-
-def _as_list(rows: Rows) -> str:
-    lines = [("experiment", "datasets", "runs", "done", "failed", "time left")]
-    for row in rows:
-        numbers = (str(row[key]) for key in ("runs", "done", "failed"))
-        lines.append((row["experiment"], str(len(row["datasets"])), *numbers, _duration(row["seconds_left"])))
-    return _aligned(lines, left_columns=1)
+    keys = ("runs", "done", "failed")
+    lines = [
+        (row["experiment"], len(row["datasets"]), *(row[key] for key in keys), _duration(row["seconds_left"]))
+        for row in rows
+    ]
+    cells = tuple(tuple(Cell(str(value)) for value in line) for line in lines)
+    return aligned(Table("", ("experiment", "datasets", *keys, "time left"), cells))
 
 
 def _duration(seconds: float | None) -> str:
@@ -176,15 +141,3 @@ def _duration(seconds: float | None) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def _aligned(lines: Sequence[tuple[str, ...]], *, left_columns: int) -> str:
-    """Columns as wide as they have to be, the first ones flush left."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            f"{cell:<{width}}" if place < left_columns else f"{cell:>{width}}"
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    )

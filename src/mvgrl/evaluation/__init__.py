@@ -1,12 +1,13 @@
 """How good embeddings are: arrays in, scores out."""
 
 from mvgrl.evaluation.clustering import cluster, clustering_scores
-from mvgrl.evaluation.controls import propagated, untrained
 from mvgrl.evaluation.linear_probe import linear_predictions, linear_probe
 from mvgrl.evaluation.logistic import LogisticFit, logistic_fit, logistic_predictions, logistic_probe
-from mvgrl.evaluation.protocols import linear_scores, logistic_scores, summary
+from mvgrl.evaluation.split_scores import linear_scores, logistic_scores, summary
 from mvgrl.evaluation.splits import random_splits
 from mvgrl.evaluation.svm import LinearSVM, cross_validate
+from mvgrl.methods.propagated import propagated
+from mvgrl.methods.untrained import untrained
 
 __all__ = [
     "LinearSVM",

@@ -1,118 +1,141 @@
-"""The protocols: scores over many splits, and what is reported of them."""
+"""Protocols: what a method made of a dataset in, a score per seed out.
+
+A protocol is an entry of PROTOCOLS: the task it is for, the scores it reports, and the function that measures them.
+Protocols with the same function are measured by one call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from mvgrl.errors import InputError
-from mvgrl.evaluation.checks import check_known, check_scorable, checked_embeddings, checked_labels, node_numbers
+from mvgrl.datasets import Dataset
+from mvgrl.evaluation.clustering import clustering_scores
+from mvgrl.evaluation.few_labels import graph_accuracy, node_accuracy
 from mvgrl.evaluation.linear_probe import linear_predictions
-from mvgrl.evaluation.logistic import logistic_predictions
-from mvgrl.evaluation.splits import PARTS
+from mvgrl.evaluation.logistic import logistic_probe
+from mvgrl.evaluation.svm import cross_validate
+from mvgrl.methods.base import Outcome
+
+Scores = dict[str, float]
 
 
-def linear_scores(
-    embeddings: Any,
-    labels: Any,
-    splits: Sequence[Mapping[str, Any]],
-    *,
-    seed: int = 0,
-    device: torch.device | str | None = None,
-    weight_decay: float = 0.0,
-) -> dict[str, np.ndarray]:
-    """The linear probe on every split: "accuracy" and "macro_f1" on its test nodes in percent, one entry a split.
+@dataclass(frozen=True)
+class Evaluation:
+    """What is scored, for which seeds, and how."""
 
-    A split has node numbers or masks under "train", "test" and, if it likes, "val"; where every split has val nodes,
-    "validation_accuracy" comes too. All probes start from the seed's weights.
+    dataset: Dataset
+    outcomes: Sequence[Outcome]  # one per seed
+    seeds: Sequence[int]
+    device: torch.device
+    weight_decay: float = 0.0  # of the linear probe
+    share: float | None = None  # of the labels to learn from, where a protocol takes one
 
-    >>> points = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    >>> splits = [{"train": [0, 3], "test": [1, 2]}, {"train": [1, 2], "test": [0, 3]}]
-    >>> linear_scores(points, ["low", "low", "high", "high"], splits)["accuracy"].tolist()
-    [100.0, 100.0]
+    def vectors(self) -> Iterable[tuple[int, Tensor]]:
+        """Each seed with its vectors, on the device."""
+        for seed, outcome in zip(self.seeds, self.outcomes, strict=True):
+            yield seed, torch.from_numpy(outcome.points()).to(self.device)
+
+    def split_vectors(self) -> tuple[Tensor, np.ndarray, tuple[np.ndarray, ...]]:
+        """Vectors of the nodes in the split (seeds × nodes × columns), their classes, and train, val and test."""
+        nodes, parts = _split(self.dataset)
+        kept = [torch.from_numpy(outcome.points()[nodes]) for outcome in self.outcomes]
+        return torch.stack(kept).to(self.device), self.dataset.target[nodes], parts
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A way to score the outcome of a method."""
+
+    task: str  # "node" or "graph"
+    scores: tuple[str, ...]  # names, as in SCORES
+    measure: Callable[[Evaluation], list[Scores]]  # may return more scores than these
+    stacks: bool = False  # many seeds are scored together faster than one by one
+
+
+def measure(protocols: Iterable[str], evaluation: Evaluation) -> list[Scores]:
+    """Return the scores of some protocols for each seed.
+
+    Those for the other task are skipped.
     """
-    codes = checked_embeddings(embeddings, stacked=False)
-    names = checked_labels(labels, len(codes))
-    parts = _checked_splits(splits, names)  # all of them, before the first probe trains
-    validated = all(len(val) for _, val, _ in parts)
-    found: dict[str, list[float]] = {name: [] for name in ("accuracy", "macro_f1")}
-    for train, val, test in parts:
-        asked = np.concatenate([val, test]) if validated else test
-        predicted = linear_predictions(codes, names, train, asked, seed=seed, device=device, weight_decay=weight_decay)
-        rest = len(asked) - len(test)
-        _note(found, names[test], predicted[rest:])
-        if validated:
-            found.setdefault("validation_accuracy", []).append((predicted == names[asked])[:rest].mean())
-    return {name: 100 * np.array(values) for name, values in found.items()}
+    task = evaluation.dataset.task
+    functions = dict.fromkeys(PROTOCOLS[name].measure for name in protocols if PROTOCOLS[name].task == task)
+    found = [function(evaluation) for function in functions]
+    return [{name: value for part in scores for name, value in part.items()} for scores in zip(*found, strict=True)]
 
 
-def logistic_scores(
-    embeddings: Any, labels: Any, splits: Sequence[Mapping[str, Any]], *, device: torch.device | str | None = None
-) -> dict[str, np.ndarray]:
-    """Logistic regression at its optimum on every split: "accuracy" and "macro_f1" in percent, one entry a split.
-
-    Its strength is the one that does best on the split's "val" nodes, which every split must have.
-
-    >>> points = np.array([[-2.0], [-1.5], [-1.0], [1.0], [1.5], [2.0]])
-    >>> split = {"train": [0, 5], "val": [1, 4], "test": [2, 3]}
-    >>> logistic_scores(points, ["low"] * 3 + ["high"] * 3, [split])["accuracy"].tolist()
-    [100.0]
-    """
-    codes = checked_embeddings(embeddings, stacked=False)
-    names = checked_labels(labels, len(codes))
-    parts = _checked_splits(splits, names)
-    for number, (_, val, _) in enumerate(parts):
-        if not len(val):
-            raise InputError(
-                f"split {number}: val is empty, and the strength is chosen on val nodes; add some, or use linear_scores"
-            )
-    found: dict[str, list[float]] = {name: [] for name in ("accuracy", "macro_f1")}
-    for train, val, test in parts:
-        _note(found, names[test], logistic_predictions(codes, names, train, test, val=val, device=device))
-    return {name: 100 * np.array(values) for name, values in found.items()}
+def _linear_probe(evaluation: Evaluation) -> list[Scores]:
+    """The linear probes of all seeds, trained together; predictions are scored as they are."""
+    nodes, (train, val, test) = _split(evaluation.dataset)
+    truth, scored = evaluation.dataset.target[nodes], np.concatenate([val, test])
+    if all(outcome.predictions is not None for outcome in evaluation.outcomes):
+        guesses = np.stack([outcome.predictions[nodes][scored] for outcome in evaluation.outcomes])  # type: ignore[index]
+    else:
+        codes, seeds = evaluation.split_vectors()[0], list(evaluation.seeds)
+        guesses = linear_predictions(codes, truth, train, scored, weight_decay=evaluation.weight_decay, seed=seeds)
+    hits = 100.0 * (guesses == truth[scored])
+    return [{"accuracy": float(one[len(val) :].mean()), "validation": float(one[: len(val)].mean())} for one in hits]
 
 
-def _note(found: dict[str, list[float]], truth: np.ndarray, predicted: np.ndarray) -> None:
-    """Add the scores of one split."""
-    from sklearn.metrics import f1_score  # here, not above: it brings pandas and pyarrow along where they are installed
-
-    found["accuracy"].append((predicted == truth).mean())
-    # By number: scikit-learn takes classes that are fractions for a regression.
-    numbers = np.unique(np.concatenate([truth, predicted]), return_inverse=True)[1]
-    found["macro_f1"].append(f1_score(*np.split(numbers, 2), average="macro"))
+def _converged_probe(evaluation: Evaluation) -> list[Scores]:
+    codes, truth, (train, val, test) = evaluation.split_vectors()
+    return [{"logistic": float(score)} for score in 100.0 * logistic_probe(codes, truth, train, test, val=val)]
 
 
-def summary(scores: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    """The mean of each score and its standard deviation over the entries (divided by their number, not one less).
+def _clustering(evaluation: Evaluation) -> list[Scores]:
+    found = []
+    for seed, codes in evaluation.vectors():
+        scores = clustering_scores(codes, evaluation.dataset.target, runs=1, seed=seed)
+        found.append({name: float(values[0]) for name, values in scores.items()})
+    return found
 
-    >>> summary({"accuracy": np.array([80.0, 84.0])})
-    {'accuracy': {'mean': 82.0, 'std': 2.0}}
-    """
-    return {name: {"mean": float(np.mean(one)), "std": float(np.std(one))} for name, one in scores.items()}
+
+def _svm(evaluation: Evaluation) -> list[Scores]:
+    """Both ways to choose C, from one cross-validation."""
+    found = []
+    for seed, codes in evaluation.vectors():
+        scores = cross_validate(codes, evaluation.dataset.target, seed=seed, device=evaluation.device)
+        found.append({"nested": float(scores.nested_accuracy[0]), "best_c": float(scores.best_c_accuracy[0])})
+    return found
 
 
-def _checked_splits(
-    splits: Sequence[Mapping[str, Any]], names: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Train, val (may be empty) and test of every split, each fit to be learned from or scored."""
-    if isinstance(splits, Mapping) or not len(splits):
-        raise InputError(
-            "splits must be a list of dicts with train and test nodes, at least one; put a single one in a list"
-        )
-    checked = []
-    for number, split in enumerate(splits):
-        for part in ("train", "test"):
-            if part not in split:
-                raise InputError(f"split {number} has no {part!r}; put the {part} nodes under that key")
-        train, val, test = (
-            node_numbers(split.get(part, ()), len(names), f"split {number}: {part}", empty=part == "val")
-            for part in PARTS
-        )
-        check_known(names, train, f"split {number}: train")
-        check_scorable(names, train, val, f"split {number}: val")
-        check_scorable(names, train, test, f"split {number}: test")
-        checked.append((train, val, test))
-    return checked
+def _probe_with_share(evaluation: Evaluation) -> list[Scores]:
+    dataset, share = evaluation.dataset, evaluation.share
+    assert dataset.splits is not None
+    assert share is not None
+    return [
+        {"accuracy": node_accuracy(codes, dataset.target, dataset.splits["test"], share, seed=seed)}
+        for seed, codes in evaluation.vectors()
+    ]
+
+
+def _svm_with_share(evaluation: Evaluation) -> list[Scores]:
+    share = evaluation.share
+    assert share is not None
+    return [
+        {"nested": graph_accuracy(codes, evaluation.dataset.target, share, seed=seed)}
+        for seed, codes in evaluation.vectors()
+    ]
+
+
+def _split(dataset: Dataset) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """The nodes of the split, and where train, val and test are among them."""
+    assert dataset.splits is not None
+    parts = [dataset.splits[part] for part in ("train", "val", "test")]
+    ends = np.cumsum([len(part) for part in parts])
+    return np.concatenate(parts), tuple(np.split(np.arange(ends[-1]), ends[:-1]))
+
+
+PROTOCOLS = {
+    "linear-probe": Protocol("node", ("accuracy",), _linear_probe, stacks=True),
+    "converged-probe": Protocol("node", ("logistic",), _converged_probe, stacks=True),
+    "clustering": Protocol("node", ("nmi", "ari"), _clustering, stacks=True),
+    "nested-svm": Protocol("graph", ("nested",), _svm),
+    "best-c-svm": Protocol("graph", ("best_c",), _svm),
+    "linear-probe-with-share": Protocol("node", ("accuracy",), _probe_with_share),
+    "nested-svm-with-share": Protocol("graph", ("nested",), _svm_with_share),
+}

@@ -1,29 +1,32 @@
-"""The ledger: one JSON line a run, appended whole, by any number of processes."""
+"""The ledger: one JSON line per run, appended atomically by any number of processes."""
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from mvgrl.errors import InputError
-from mvgrl.tables.atomic import cannot_write, locked
+from mvgrl.tables.atomic import cannot_write
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One line: what was run, and what came of it."""
+    """One line: what was run, and its scores."""
 
     experiment: str  # the name given to reproduce
     dataset: str
     setting: str  # paper, released or best
-    variant: str  # trained, untrained, propagated, or the row of an ablation
+    variant: str  # the row of the experiment
     seed: int
     scores: dict[str, float]
     epochs: int
@@ -40,7 +43,7 @@ class Run:
 
 
 class Ledger:
-    """A file of runs; lines that are cut off or foreign are passed over, and said so.
+    """A file of runs; truncated and foreign lines are skipped with a warning.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -54,27 +57,28 @@ class Ledger:
         self.path = Path(path)
 
     def __iter__(self) -> Iterator[Run]:
-        """The runs, oldest first; of two of the same key only the first, unless it failed: then the last."""
+        """Yield the runs, oldest first; of two with the same key only the first, unless it failed: then the last."""
         runs: dict[tuple[Any, ...], Run] = {}
         for number, line in enumerate(self._lines(), start=1):
             run = _parsed(line)
             if run is None:
                 if line.strip():
-                    logger.warning("%s, line %d is not a run; passed over", self.path, number)
+                    logger.warning("%s, line %d is not a run; skipped", self.path, number)
             elif run.key not in runs or runs[run.key].failed:
                 runs[run.key] = run
         yield from runs.values()
 
     def add(self, runs: Iterable[Run]) -> None:
-        """Append runs: in one write at the end of the file, which the system does not tear apart."""
-        lines = "".join(json.dumps(_written(run), sort_keys=True) + "\n" for run in runs)
+        """Append runs with one write, flushed to disk."""
+        values = ({key: value for key, value in asdict(run).items() if key != "failed" or value} for run in runs)
+        lines = "".join(json.dumps(one, sort_keys=True) + "\n" for one in values)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab+") as file, locked(file.fileno()):
+            with FileLock(self.path.with_name(f".{self.path.name}.lock")), self.path.open("ab+") as file:
                 end = file.seek(0, os.SEEK_END)
                 if end:
                     file.seek(end - 1)
-                    if file.read(1) != b"\n":  # a line that a crash cut off: the next must not be glued to it
+                    if file.read(1) != b"\n":  # a line truncated by a crash: the next must not be appended to it
                         lines = "\n" + lines
                 file.write(lines.encode())
                 file.flush()
@@ -91,11 +95,6 @@ class Ledger:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
 
 
-def _written(run: Run) -> dict[str, Any]:
-    values = asdict(run)
-    return values if run.failed else {name: value for name, value in values.items() if name != "failed"}
-
-
 def _parsed(line: str) -> Run | None:
     try:
         values: Any = json.loads(line)
@@ -103,5 +102,8 @@ def _parsed(line: str) -> Run | None:
     except (ValueError, KeyError, TypeError):
         return None
     words = (run.experiment, run.dataset, run.setting, run.variant, run.device, run.recipe, run.failed)
-    sound = isinstance(run.scores, dict) and isinstance(run.seed, int) and all(isinstance(word, str) for word in words)
-    return run if sound else None
+    sound = isinstance(run.seed, int) and isinstance(run.scores, dict) and isinstance(run.versions, dict)
+    if not (sound and (run.scores or run.failed) and all(isinstance(word, str) for word in words)):
+        return None
+    numbers = (run.seconds, *run.scores.values())
+    return run if all(isinstance(one, (int, float)) and math.isfinite(one) for one in numbers) else None

@@ -1,15 +1,15 @@
-"""The work of a table: piece by piece, or several pieces at once in processes that share its ledger and its views."""
+"""Tasks one after the other, or in parallel in a worker pool that shares the ledger and the views."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -20,44 +20,36 @@ import torch
 
 from mvgrl.datasets import Dataset, load
 from mvgrl.errors import MachineError
-from mvgrl.experiments import few_labels, graph_tables, node_tables
-from mvgrl.experiments.ablations import LABELS
 from mvgrl.experiments.ledger import Ledger
-from mvgrl.experiments.recipes import Recipe
-from mvgrl.experiments.runs import CrowdedError, Missing, Progress, RunContext
+from mvgrl.experiments.planner import Task
+from mvgrl.experiments.runner import CrowdedError, Progress, RunContext, run
 from mvgrl.runtime import machine_memory
 from mvgrl.views import ViewCache
 
-Runner = Callable[[Dataset, Recipe, Missing, RunContext], None]
+Piece = list[Task]  # of one recipe: runs that no others depend on
 
-_MEMORY = 4 * 2**30  # bytes that a process on a CPU may come to need; REDDIT-BINARY's does
-_ON_A_GPU = 6  # processes at most: each has a start, and memory, of its own
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Runs that no others depend on: a recipe, and the seeds of each variant."""
-
-    recipe: Recipe
-    missing: Missing = field(hash=False)
+_MEMORY = 4 * 2**30  # bytes that a process on a CPU may need; REDDIT-BINARY's does
+_ON_A_GPU = 6  # processes at most: each has its own start-up time and memory
 
 
-def pieces(recipe: Recipe, missing: Missing, device: torch.device) -> list[Piece]:
-    """A recipe's runs as the smallest pieces that are worth it: stacked seeds stay together, others part.
+def pieces(tasks: Sequence[Task], device: torch.device) -> list[Piece]:
+    """Split tasks of one recipe into the smallest pieces worth running apart: stacked seeds stay together.
 
+    >>> from mvgrl.experiments.recipes import Recipe
     >>> from mvgrl.settings import Settings
-    >>> recipe, missing = Recipe("mutag", "best", Settings(task="graph")), {"trained": [0, 1], "untrained": [1]}
-    >>> [piece.missing for piece in pieces(recipe, missing, torch.device("cpu"))]
-    [{'trained': [0]}, {'trained': [1], 'untrained': [1]}]
+    >>> recipe = Recipe("mutag", "best", Settings(task="graph"))
+    >>> tasks = [Task(recipe, "trained", "mvgrl", None, {}, (0, 1)), Task(recipe, "plain", "raw", None, {}, (1,))]
+    >>> [[(task.variant, task.seeds) for task in piece] for piece in pieces(tasks, torch.device("cpu"))]
+    [[('trained', (0,))], [('trained', (1,)), ('plain', (1,))]]
     """
-    if recipe.settings.task == "node" and device.type == "cuda":
-        return [Piece(recipe, missing)]
-    seeds = sorted({seed for some in missing.values() for seed in some})
-    return [Piece(recipe, {variant: [seed] for variant, some in missing.items() if seed in some}) for seed in seeds]
+    if tasks[0].recipe.settings.task == "node" and device.type == "cuda":
+        return [list(tasks)]
+    seeds = sorted({seed for task in tasks for seed in task.seeds})
+    return [[replace(task, seeds=(seed,)) for task in tasks if seed in task.seeds] for seed in seeds]
 
 
 def usual_jobs(task: str, count: int, device: torch.device) -> int:
-    """How many pieces to work on at once: on a CPU all cores, but one training of nodes keeps them all busy by itself.
+    """Return how many pieces to run in parallel: on a CPU one per core, but a node training uses all cores by itself.
 
     >>> usual_jobs("node", 10, torch.device("cpu")), usual_jobs("graph", 1, torch.device("cpu"))
     (1, 1)
@@ -69,33 +61,24 @@ def usual_jobs(task: str, count: int, device: torch.device) -> int:
 
 
 class Worker:
-    """Does pieces one after the other, and keeps a dataset and its views from one to the next."""
+    """Runs pieces one after the other, and keeps a dataset and its views from one to the next."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        device: torch.device,
-        data_root: Path | None,
-        tell: Progress,
-        folder: str | None = None,
-        crowded: bool = False,
-    ) -> None:
-        self.data_root, self.folder = data_root, folder
+    def __init__(self, context: RunContext, data_root: Path | None, folder: str | None = None) -> None:
+        self.context, self.data_root, self.folder = context, data_root, folder
         self.dataset: Dataset | None = None
-        self.bench = RunContext(ledger, device, tell, ViewCache(folder, memory=2**33), crowded)
 
     def do(self, piece: Piece) -> None:
-        """All of its runs, each a line of the ledger as soon as it is done."""
-        name = piece.recipe.dataset
+        """Run all of it; each run is a line of the ledger as soon as it is done."""
+        name = piece[0].recipe.dataset
         if self.dataset is None or self.dataset.name != name:
-            self.dataset = None  # let go before the next is read
-            self.bench = replace(self.bench, cache=ViewCache(self.folder, memory=2**33))
+            self.dataset = None  # freed before the next is read
+            self.context = replace(self.context, cache=ViewCache(self.folder, memory=2**33), _kept={})
             self.dataset = load(name, self.data_root)
-        _runner(piece.recipe)(self.dataset, piece.recipe, piece.missing, self.bench)
+        run(piece, self.dataset, self.context)
 
 
-def work_off(
-    steps: Iterable[tuple[Recipe, Missing]],
+def run_tasks(
+    tasks: Iterable[Task],
     ledger: Ledger,
     device: torch.device,
     *,
@@ -103,45 +86,31 @@ def work_off(
     data_root: Path | None = None,
     tell: Progress = lambda text: None,
 ) -> None:
-    """Do all runs that are missing, ``jobs`` at once; None: as many as the machine is good for."""
-    for task, some in groupby(steps, key=lambda step: step[0].settings.task):
-        together = [(recipe, missing) for recipe, missing in some if any(missing.values())]
-        small = [piece for recipe, missing in together for piece in pieces(recipe, missing, device)]
-        at_once = min(len(small), usual_jobs(task, len(small), device) if jobs is None else jobs)
-        alone = [Piece(recipe, missing) for recipe, missing in together]
-        if at_once > 1:
-            alone = _several(small, at_once, ledger, device, data_root, tell)
-        worker = Worker(ledger, device, data_root, tell)
+    """Run all tasks, ``jobs`` in parallel; None: as many as the machine has cores and memory for."""
+    for kind, some in groupby(tasks, key=lambda task: task.recipe.settings.task):
+        alone = [list(same) for _, same in groupby(some, key=lambda task: (task.recipe.dataset, task.recipe))]
+        small = [piece for together in alone for piece in pieces(together, device)]
+        workers = min(len(small), usual_jobs(kind, len(small), device) if jobs is None else jobs)
+        if workers > 1:
+            alone = _in_pool(small, workers, ledger, device, data_root, tell)
+        worker = Worker(RunContext(ledger, device, tell, ViewCache()), data_root)
         for piece in alone:
             worker.do(piece)
 
 
-def _undone(piece: Piece, ledger: Ledger) -> Piece:
-    """What the ledger lacks of a piece."""
-    recipe = piece.recipe
-    mine = [run for run in ledger if run.experiment in recipe.tables and run.recipe == recipe.id and not run.failed]
-    done = {(run.variant, run.seed) for run in mine if (run.dataset, run.setting) == (recipe.dataset, recipe.setting)}
-    return replace(
-        piece,
-        missing={
-            variant: [seed for seed in seeds if (variant, seed) not in done] for variant, seeds in piece.missing.items()
-        },
-    )
-
-
-def _several(
+def _in_pool(
     todo: Sequence[Piece], jobs: int, ledger: Ledger, device: torch.device, data_root: Path | None, tell: Progress
 ) -> list[Piece]:
-    """Deal the pieces out to processes; returned is what found no memory beside the others, and has to be alone."""
+    """Run the pieces in a worker pool; return those that ran out of memory beside others and must run alone."""
     crowded: list[Piece] = []
     with TemporaryDirectory(prefix="mvgrl-views-") as folder:
-        # Processes of a fresh start: forked ones would share the threads and the GPU of this one.
-        context = get_context("spawn")
-        theirs, ours = context.Pipe(duplex=False)
+        # Spawned, not forked: forked processes would share this one's threads and GPU.
+        spawn = get_context("spawn")
+        theirs, ours = spawn.Pipe(duplex=False)
         about = (theirs, ledger.path, str(device), data_root, folder, max(1, _cores() // jobs))
-        pool = ProcessPoolExecutor(jobs, context, _start, about)
+        pool = ProcessPoolExecutor(jobs, spawn, _start, about)
         try:
-            tell(f"work in {len(todo)} pieces, {jobs} at once")
+            tell(f"{len(todo)} pieces, {jobs} in parallel")
             waiting = [pool.submit(_do, piece) for piece in todo]
             for number, done in enumerate(as_completed(waiting), start=1):
                 told, left = done.result()
@@ -151,13 +120,24 @@ def _several(
             pool.shutdown()
         except BrokenProcessPool:
             raise MachineError(
-                f"one of {jobs} processes was ended from outside, often for want of memory; what was done is in "
+                f"one of {jobs} worker processes was killed, often because memory ran out; finished runs are in "
                 f"{ledger.path}: run it again with fewer jobs"
             ) from None
         finally:
-            ours.close()  # which ends those that are still at work
+            ours.close()  # which ends the processes that are still running
             pool.shutdown(cancel_futures=True)
-    return [_undone(piece, ledger) for piece in crowded]
+    return [rest for piece in crowded if (rest := _undone(piece, ledger))]
+
+
+def _undone(piece: Piece, ledger: Ledger) -> Piece:
+    """Return what the ledger lacks of a piece."""
+    done = {run.key[1:] for run in ledger if run.experiment in piece[0].recipe.tables and not run.failed}
+    left = []
+    for task in piece:
+        about = (task.recipe.dataset, task.recipe.setting, task.variant)
+        seeds = tuple(seed for seed in task.seeds if (*about, seed, task.recipe.id) not in done)
+        left += [replace(task, seeds=seeds)] if seeds else []
+    return left
 
 
 _worker: Worker  # of a process of the pool
@@ -166,21 +146,22 @@ _told: list[str] = []
 
 def _start(parent: Connection, ledger: Path, device: str, data_root: Path | None, folder: str, threads: int) -> None:
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to stop
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
-    _worker = Worker(Ledger(ledger), torch.device(device), data_root, _told.append, folder, crowded=True)
+    context = RunContext(Ledger(ledger), torch.device(device), _told.append, ViewCache(), crowded=True)
+    _worker = Worker(context, data_root, folder)
 
 
-def _leave_with(parent: Connection) -> None:
-    """End this process when the parent closes its end, on purpose or by its own end: no run goes on by itself."""
+def _exit_with(parent: Connection) -> None:
+    """End this process when the parent closes its end, on purpose or by dying: no run continues without it."""
     with suppress(EOFError, OSError):
         parent.recv()
     os._exit(1)
 
 
 def _do(piece: Piece) -> tuple[list[str], list[Piece]]:
-    """What there was to be told, and the piece itself where it has to be done again by itself."""
+    """Return the messages, and the piece itself if it must run again alone."""
     _told.clear()
     try:
         _worker.do(piece)
@@ -189,14 +170,5 @@ def _do(piece: Piece) -> tuple[list[str], list[Piece]]:
     return list(_told), []
 
 
-def _runner(recipe: Recipe) -> Runner:
-    if recipe.tables == (LABELS,):
-        return few_labels.run  # which trains once for all of its rows
-    return node_tables.run if recipe.settings.task == "node" else graph_tables.run
-
-
 def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not a Linux system
-        return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,17 +1,17 @@
-"""Recipes: a TOML file a dataset that says how our number is obtained, how the paper's, and how the released code's."""
+"""Recipes: a TOML file per dataset that says how our number is obtained, how the paper's, and the released code's."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import mvgrl
 from mvgrl.errors import InputError, SettingsError, check_name
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, Settings, literal
 
 NAMED = ("paper", "released", "best")  # the text's choices; what the authors' code does; ours
 _TABLES = {"node": ("node-classification", "node-clustering"), "graph": ("graph-classification",)}
@@ -20,33 +20,35 @@ _PROBE = {"node": ("weight_decay",), "graph": ()}
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings for training, and for the linear probe that follows a node task."""
+    """Settings for training, for the vectors that are written, and for the linear probe of a node task."""
 
     dataset: str
     setting: str  # one of NAMED
     settings: Settings
+    output: Output = field(default_factory=Output)
     weight_decay: float = 0.0  # of the linear probe
     why: str = ""
     tables: tuple[str, ...] = ()  # those that its runs are lines of
 
     @property
     def id(self) -> str:
-        """A short hash of everything that decides a number.
+        """A short hash of everything that determines a number.
 
         >>> len(Recipe("cora", "best", Settings()).id)
         12
         """
-        content = {"settings": self.settings.content, "weight_decay": self.weight_decay}
+        settings = {**self.settings.content, **self.output.content}
+        content = {"settings": settings, "weight_decay": self.weight_decay}
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 
 def load_recipe(
     dataset: str, setting: str = "best", *, table: str = "node-classification", folder: Path | None = None
 ) -> Recipe:
-    """The recipe of a dataset for a table, under one of the three named settings.
+    """Return the recipe of a dataset for a table, under one of the three named settings.
 
-    A setting serves all tables of its file, but for what a part of its own says of one of them: ``[best]`` and, for the
-    clusters, ``[best.clustering]``.
+    A setting serves all tables of its file, except where a sub-table overrides it for one of them: ``[best]`` and, for
+    clustering, ``[best.clustering]``.
 
     >>> load_recipe("cora").settings.task
     'node'
@@ -69,26 +71,25 @@ def load_recipe(
         values, tables = _for_table({"task": task, **content[setting]}, table)
         why = values.pop("why", "")
         probe = {key: values.pop(key) for key in _PROBE[task] if key in values}
-        return Recipe(dataset, setting, Settings.from_dict(values), why=why, tables=tables, **probe)
+        written = {f.name: values.pop(f.name) for f in fields(Output) if f.name in values}
+        return Recipe(dataset, setting, literal(values), Output.from_dict(written), why=why, tables=tables, **probe)
     except SettingsError as error:
         raise SettingsError(f"{path}, [{setting}]: {error}") from None
 
 
 def _for_table(values: dict[str, Any], table: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The values with what the setting says of this table alone; and the tables that share them."""
+    """Return the values with the overrides for this table, and the tables that share them."""
     task = values["task"]
     own = {name: values.pop(name.removeprefix(f"{task}-"), None) for name in _TABLES[task]}
     for name, part in own.items():
         if not isinstance(part, (dict, type(None))):
-            raise SettingsError(
-                f"{name.removeprefix(f'{task}-')} is {part!r}; it must be a part of settings of its own"
-            )
+            raise SettingsError(f"{name.removeprefix(f'{task}-')} is {part!r}; it must be a sub-table of settings")
     if own[table] is None:
         return values, tuple(name for name in _TABLES[task] if own[name] is None)
     return {**values, **own[table]}, (table,)
 
 
 def _folder() -> Path:
-    """Beside the package where it was installed, beside the sources where it was not."""
+    """Return the folder inside the installed package, or the one beside the sources."""
     package = Path(mvgrl.__file__).parent
     return package / "recipes" if (package / "recipes").is_dir() else package.parents[1] / "recipes"

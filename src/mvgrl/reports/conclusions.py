@@ -1,35 +1,66 @@
-"""The paper's conclusions: whether each holds here, by how many points and over how many runs."""
+"""The paper's conclusions, read from claims.toml: whether each holds here, by how much and over how many runs."""
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.resources import files
 
-from mvgrl.experiments.published_ablations import PUBLISHED
-from mvgrl.reports.claims import CONCLUSIONS, Claim
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.catalogue import published as printed_in_paper
+from mvgrl.experiments.experiment import Experiment, task_of
+from mvgrl.experiments.summary import Row
 from mvgrl.reports.comparison import none_yet, number, signed, verdict
 from mvgrl.reports.document import NONE, Cell, Part, Section, Table
 
-Row = dict[str, Any]  # of an ablation's table
 HOLDS, SAME, FAILS = "holds", "no difference", "does not hold"
 ALONE, MISSING, FAILED = "not judged", "not run", "could not be run"
 _VERDICTS = {"above": HOLDS, "within": SAME, "below": FAILS}
 _KINDS = {HOLDS: "above", SAME: "within", FAILS: "below", FAILED: "failed"}  # how a cell is coloured
-READING = (
-    "On each dataset the row that the paper favours, or the best of them, against the best of the others. Holds: it is "
-    "ahead by more than the joint spread, √(s₁² + s₂²) of the two standard deviations; does not hold: it is behind by "
-    "more; no difference: it is neither; not judged: one of the two was run once, and has no spread. The spread is "
-    "that of runs, not of their means, so a difference within it may still be a real one. The best of several is the "
-    "luckiest of them too, and a recipe was chosen with its own values in it, which helps the row that equals it."
-)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Rows of an experiment that the paper says are better than others."""
+
+    text: str
+    experiment: str
+    favoured: tuple[str, ...]
+    others: tuple[str, ...]
+    task: str = ""  # where it is about nodes, or graphs, alone
+    remark: str = ""
+
+    @property
+    def about(self) -> Experiment:
+        """The experiment."""
+        return EXPERIMENTS[self.experiment]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets of the experiment that have rows on both sides."""
+        return [name for name in self.about.datasets if self.task in ("", task_of(name)) and all(self.sides(name))]
+
+    def sides(self, dataset: str) -> tuple[list[str], list[str]]:
+        """Return the favoured rows and the others that exist for a dataset."""
+        rows = [variant.id for variant in self.about.variants_for(dataset)]
+        return [row for row in self.favoured if row in rows], [row for row in self.others if row in rows]
+
+
+def _claim(favoured: list[str], others: list[str], **values: str) -> Claim:
+    return Claim(favoured=tuple(favoured), others=tuple(others), **values)
+
+
+_CONTENT = tomllib.loads((files(__package__) / "claims.toml").read_text(encoding="utf-8"))
+READING: str = _CONTENT["reading"]  # how the verdicts are to be read
+CONCLUSIONS = {part["title"]: [_claim(**claim) for claim in part["claims"]] for part in _CONTENT["conclusions"]}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim on one dataset: the best row of either side, and what comes of their difference."""
+    """A claim on one dataset: the best row of either side, and the verdict on their difference."""
 
     dataset: str
     verdict: str
@@ -40,60 +71,59 @@ class Finding:
 
     @property
     def points(self) -> float | None:
-        """By how much the favoured row is ahead."""
-        return None if self.favoured is None or self.other is None else self.favoured["mean"] - self.other["mean"]
+        """How far the favoured row is ahead."""
+        return None if self.favoured is None or self.other is None else _value(self.favoured) - _value(self.other)
 
     @property
     def spread(self) -> float | None:
-        """The joint one of both rows."""
+        """The joint spread of both rows."""
         if self.favoured is None or self.other is None or self.verdict == ALONE:
             return None
-        return math.hypot(self.favoured["std"], self.other["std"])
+        return math.hypot(self.favoured.std or 0.0, self.other.std or 0.0)
 
 
 def findings(claim: Claim, rows: Sequence[Row]) -> list[Finding]:
-    """A claim on each of its datasets, from the rows of its ablation's table.
-
-    >>> claim = Claim("Two views are as good as three", "ablation-view-count", ("2",), ("3",))
-    >>> row = dict(dataset="citeseer", metric="accuracy", std=0.3, runs=5, failed=None)
-    >>> [(one.dataset, one.verdict) for one in findings(claim, [{**row, "row": "2", "mean": 73.0},
-    ...                                                         {**row, "row": "3", "mean": 71.0}])]
-    [('cora-linqs', 'not run'), ('citeseer', 'holds'), ('pubmed', 'not run')]
-    """
-    return [_finding(claim, name, [row for row in rows if row["dataset"] == name]) for name in claim.datasets]
+    """Return a claim's verdict on each of its datasets, from the rows of its experiment."""
+    return [_finding(claim, name, [row for row in rows if row.dataset == name]) for name in claim.datasets]
 
 
 def published(claim: Claim) -> list[Finding]:
-    """The same of the paper's own numbers, where it prints them."""
-    rows = [
-        {"dataset": name, "row": row, "metric": "", "mean": mean, "std": std, "runs": math.inf, "failed": None}
-        for row, printed in PUBLISHED.get(claim.ablation, {}).items()
-        for name, (mean, std) in printed.items()
-    ]
+    """Return the same for the paper's own numbers, where it prints them."""
+    rows = []
+    for dataset in claim.datasets:
+        (score,) = claim.about.scores_for(dataset)
+        for variant in claim.about.variants_for(dataset):
+            mean, std = printed_in_paper(claim.experiment, variant.id, score.name, dataset)
+            if mean is not None:
+                rows.append(Row(claim.about, dataset, variant, score, mean, std))
     return [one for one in findings(claim, rows) if one.points is not None]
 
 
 def _finding(claim: Claim, dataset: str, rows: Sequence[Row]) -> Finding:
-    there = {row["row"]: row for row in rows}
+    there = {row.id: row for row in rows}
     sides = claim.sides(dataset)
-    scored = [[there[name] for name in side if name in there and not there[name]["failed"]] for side in sides]
-    first, second = (max(side, key=lambda row: row["mean"], default=None) for side in scored)
+    scored = [[there[name] for name in side if name in there and not there[name].failed] for side in sides]
+    first, second = (max(side, key=_value, default=None) for side in scored)
     lacking = tuple(
-        (name, there[name]["failed"] if name in there else "")
+        (name, there[name].failed or "" if name in there else "")
         for name in (*sides[0], *sides[1])
-        if name not in there or there[name]["failed"]
+        if name not in there or there[name].failed
     )
-    runs = sum(row["runs"] for side in scored for row in side)
+    runs = sum(row.runs for side in scored for row in side)
     if first is None or second is None:
-        failed = any(all(name in there and there[name]["failed"] for name in side) for side in sides)
+        failed = any(all(name in there and there[name].failed for name in side) for side in sides)
         return Finding(dataset, FAILED if failed else MISSING, first, second, runs, lacking)
-    _, kind = verdict(first["mean"], first["std"], second["mean"], second["std"], first["metric"])
-    judged = _VERDICTS[kind] if kind else ALONE
-    return Finding(dataset, judged, first, second, runs, lacking)
+    _, kind = verdict(_value(first), first.std, _value(second), second.std, first.score)
+    return Finding(dataset, _VERDICTS[kind] if kind else ALONE, first, second, runs, lacking)
+
+
+def _value(row: Row) -> float:
+    assert row.mean is not None  # not of a row that failed
+    return row.mean
 
 
 def tally(found: Sequence[Finding]) -> str:
-    """How often each verdict was come to.
+    """Return how often each verdict was reached.
 
     >>> tally([Finding("cora", HOLDS, None, None), Finding("pubmed", SAME, None, None)])
     'holds on 1 of 2 datasets, no difference on 1'
@@ -106,7 +136,7 @@ def tally(found: Sequence[Finding]) -> str:
 
 
 def summary(found: Sequence[Finding]) -> str:
-    """A claim in a line: where it holds, by how many points on average, and over how many runs."""
+    """Return a claim in one line: where it holds, by how many points on average, and over how many runs."""
     runs = _runs(found)
     compared = f"mean difference {_mean(found)} points over {runs:,} runs" if runs else ""
     return "; ".join(filter(None, (tally(found), compared, _incomplete(found))))
@@ -122,27 +152,27 @@ def _runs(found: Sequence[Finding]) -> int:
 
 
 def _incomplete(found: Sequence[Finding]) -> str:
-    """On how many datasets the comparison lacks rows that it should have."""
+    """Say on how many datasets the comparison lacks rows."""
     some = sum(1 for one in found if one.points is not None and one.lacking)
     return f"rows are lacking on {some}" if some else ""
 
 
 def conclusion_sections(tables: Mapping[str, Sequence[Row]]) -> list[Section]:
-    """All conclusions in one table, then each by dataset; from the rows of each ablation's table."""
+    """Return all conclusions in one table, then each by dataset, from the rows of each experiment."""
     lines, sections = [], []
-    for conclusion in CONCLUSIONS:
+    for title, claims in CONCLUSIONS.items():
         parts: list[Part] = []
-        for claim in conclusion.claims:
-            found, printed = findings(claim, tables.get(claim.ablation, ())), published(claim)
-            lines.append((Cell(conclusion.title), *_line(claim, found, printed)))
+        for claim in claims:
+            found, printed = findings(claim, tables.get(claim.experiment, ())), published(claim)
+            lines.append((Cell(title), *_line(claim, found, printed)))
             if any(one.runs or one.verdict == FAILED for one in found):
                 parts += _by_dataset(claim, found, printed)
         if parts:
-            sections.append(Section(conclusion.title, tuple(parts), level=3))
+            sections.append(Section(title, tuple(parts), level=3))
     heads = ("of", "the paper's claim", "here", "in its own tables")
     columns = (*heads, "mean difference here", "mean difference there", "runs")
-    caption = "What the paper says of its ablations, and whether it is so: differences in points."
-    every = dict.fromkeys(claim.ablation for conclusion in CONCLUSIONS for claim in conclusion.claims)
+    caption = "What the paper concludes from its ablations, and whether it holds here; differences in points."
+    every = dict.fromkeys(claim.experiment for claims in CONCLUSIONS.values() for claim in claims)
     unrun = [name for name in every if not tables.get(name)]
     words = [none_yet(*unrun)] if unrun else []
     return [
@@ -163,7 +193,7 @@ def _line(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) ->
 
 def _by_dataset(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) -> list[Part]:
     beside = {one.dataset: one for one in printed}
-    rows = tuple(
+    lines = tuple(
         (
             *(Cell(one.dataset), _side(one.favoured, claim.favoured), _side(one.other, claim.others), _difference(one)),
             Cell(NONE if one.spread is None else f"{one.spread:.1f}"),
@@ -171,23 +201,20 @@ def _by_dataset(claim: Claim, found: Sequence[Finding], printed: Sequence[Findin
         )
         for one in found
     )
-    heads = (_named(claim.favoured), _named(claim.others))
+    sides = (claim.favoured, claim.others)
+    heads = (rows[0] if len(rows) == 1 else f"the best of {', '.join(rows)}" for rows in sides)
     columns = ("dataset", *heads, "difference", "joint spread", "difference in the paper")
     remark = f" ({claim.remark})" if claim.remark else ""
-    return [Table(f"Claim: {claim.text}{remark}. Here: {summary(found)}.", columns, rows), *_lacking(found)]
-
-
-def _named(rows: Sequence[str]) -> str:
-    return rows[0] if len(rows) == 1 else f"the best of {', '.join(rows)}"
+    return [Table(f"Claim: {claim.text}{remark}. Here: {summary(found)}.", columns, lines), *_lacking(found)]
 
 
 def _side(row: Row | None, rows: Sequence[str]) -> Cell:
-    """The number of a side's best row, and which it is where there are several."""
+    """Return the number of a side's best row, and which row it is where there are several."""
     if row is None:
         return Cell(NONE)
-    runs = "1 run" if row["runs"] == 1 else f"{row['runs']} runs"
-    note = f"{row['row']}, {runs}" if len(rows) > 1 else runs
-    return Cell(number(row["mean"], row["metric"], row["std"]), (note,))
+    runs = "1 run" if row.runs == 1 else f"{row.runs} runs"
+    note = f"{row.id}, {runs}" if len(rows) > 1 else runs
+    return Cell(number(row.mean, row.score, row.std), (note,))
 
 
 def _difference(one: Finding) -> Cell:
@@ -196,7 +223,7 @@ def _difference(one: Finding) -> Cell:
 
 
 def _lacking(found: Sequence[Finding]) -> list[str]:
-    """Which rows have no number where others have one, and why."""
+    """Return which rows have no number where others have one, and why."""
     where: dict[tuple[str, str], list[str]] = {}
     for one in found:
         for row, why in one.lacking:

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # c
 
 from mvgrl.errors import InputError, SettingsError, check_name
 from mvgrl.reports.document import plain
-from mvgrl.tables.atomic import atomic_write, check_writable
+from mvgrl.tables.atomic import atomic_write
+from mvgrl.tables.paths import check_output_file
 
 METHODS = ("tsne", "pca")
 PICTURES = (".png", ".svg", ".pdf")
@@ -98,15 +99,11 @@ def check_picture(path: str | os.PathLike[str]) -> None:
     ...
     mvgrl.errors.InputError: map.gif: unsupported file type; use one of .png, .svg, .pdf
     """
-    if Path(path).suffix.lower() not in PICTURES:
-        raise InputError(f"{path}: unsupported file type; use one of {', '.join(PICTURES)}")
-    if Path(path).is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file")
+    check_output_file(path, PICTURES, "map.png")
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise InputError(f"drawing {path} needs matplotlib; pip install 'mvgrl[plot]'") from None
-    check_writable(path)
 
 
 def draw_map(

@@ -1,47 +1,41 @@
-"""The figure of a sweep as a file of its own."""
+"""The figure of a sweep as a file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-from mvgrl.errors import InputError, SettingsError, check_name
-from mvgrl.experiments.ablations import ABLATIONS
-from mvgrl.experiments.reproduce import experiments
+from mvgrl.errors import SettingsError, check_name
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.summary import Row
 from mvgrl.reports.comparison import sweep_figures
 from mvgrl.reports.figures import picture
-from mvgrl.tables.atomic import atomic_write, check_writable
+from mvgrl.tables.atomic import atomic_write
+from mvgrl.tables.paths import check_output_file
 
 
 def check_plot(path: str | os.PathLike[str], experiment: str) -> None:
-    """Refuse a figure that could not be drawn or written, before anything is run for it.
+    """Raise if a figure could not be drawn or written, before anything is run for it.
 
     >>> check_plot("alpha.png", "sweep-alpha")
     Traceback (most recent call last):
     ...
-    mvgrl.errors.InputError: alpha.png is of no kind that a sweep can be drawn as; give a name that ends in .svg
+    mvgrl.errors.InputError: alpha.png: unsupported file type; use one of .svg
     """
-    sweeps = [name for name, ablation in ABLATIONS.items() if ablation.axis]
+    sweeps = [name for name, one in EXPERIMENTS.items() if one.axis]
     if experiment not in sweeps:
-        check_name("table", experiment, [*experiments(), "all", "list"])
-        raise SettingsError(f"{experiment} has no axis to be drawn over; leave plot away, or use {', '.join(sweeps)}")
-    if Path(path).suffix.lower() != ".svg":
-        raise InputError(f"{path} is of no kind that a sweep can be drawn as; give a name that ends in .svg")
-    if Path(path).is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file")
-    check_writable(path)
+        check_name("experiment", experiment, [*EXPERIMENTS, "all", "list"])
+        raise SettingsError(f"{experiment} has no axis to plot over; omit --plot, or use {', '.join(sweeps)}")
+    check_output_file(path, (".svg",), f"{experiment}.svg")
 
 
-def write_plot(path: str | os.PathLike[str], experiment: str, rows: Sequence[dict[str, Any]]) -> bool:
-    """Draw the rows of a sweep to an .svg, readable by day and by night; False if all of them failed."""
+def write_plot(path: str | os.PathLike[str], experiment: str, rows: Sequence[Row]) -> bool:
+    """Draw the rows of a sweep to an .svg that adapts to light and dark mode; False if all of them failed."""
     check_plot(path, experiment)
-    sweep = ABLATIONS[experiment]
-    figures = sweep_figures(sweep, rows)
+    figures = sweep_figures(EXPERIMENTS[experiment], rows)
     if not figures:
         return False
     with atomic_write(path) as temporary:
-        text = picture(sweep.title, [figure.svg for figure in figures])
+        text = picture(EXPERIMENTS[experiment].title, [figure.svg for figure in figures])
         temporary.write_text(text, encoding="utf-8", newline="\n")
     return True

@@ -1,4 +1,4 @@
-"""Marked tables are written from the ledger, and nothing else of a page is touched."""
+"""Marked tables are written from the ledger, and nothing else on a page is touched."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.tables import filled
 
-from mvgrl.experiments import discrepancies
-from mvgrl.experiments.ablations import ABLATIONS, recipes
+from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
-from mvgrl.reports.tables import filled
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "# Before\n<!-- table node-clustering best -->\nold\n<!-- end -->\nafter | old\n"
@@ -75,16 +74,17 @@ def test_settings_stand_side_by_side_and_one_metric_alone(tmp_path: Path) -> Non
 
 def test_the_slips_are_a_column_a_dataset(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    changes = list(discrepancies.ROWS)[:2]
+    slips = EXPERIMENTS["node-slips"]
+    changes = [variant.id for variant in slips.variants[:2]]
     for change, accuracy in zip(changes, (80.0, 78.5), strict=True):
-        recipe = discrepancies.recipes("cora")[change].id
+        recipe = slips.recipes("cora")[change].id
         ledger.add([Run("node-slips", "cora", "best", change, 0, {"accuracy": accuracy}, 9, 0.1, "cpu", recipe)])
     page = filled(PAGE.replace("node-clustering", "node-slips"), ledger)
     assert f"\n| {changes[1]} | 78.5 (−1.5) | 1 |\n" in page
 
 
 def add_runs(ledger: Ledger, name: str, dataset: str, row: str, *scores: float, failed: str = "") -> None:
-    recipe = recipes(ABLATIONS[name], dataset)[row].id
+    recipe = EXPERIMENTS[name].recipes(dataset)[row].id
     found = [{"accuracy": score, "nested": score} for score in scores] or [{}]
     ledger.add(
         Run(name, dataset, "best", row, seed, score, 9, 0.1, "cpu", recipe, {}, failed)
@@ -103,10 +103,10 @@ def test_an_ablation_is_a_column_a_dataset_and_below_it_what_to_know(tmp_path: P
         "| adj-ppr | 80.0 ± 1.0 (80.1) | 90.0 ± 0.8 (89.7) | 2, 3 |\n| adj-dist | failed (74.6) | – | – |\n"
     )
     assert f"# Before\n<!-- table ablation-views best -->\n{table}" in page
-    for note in ("failed: out of memory", "distance sparsified: 64 largest entries of a row"):
+    for note in ("failed: out of memory", "distance sparsified: 64 largest entries per row"):
         assert f"\n\nadj-dist (pubmed): {note}.\n" in page
     unrun = "cora-linqs, citeseer, ptc-mr, imdb-binary, imdb-multi, reddit-binary"
-    assert f"\n\nThere are no runs yet on {unrun}; mvgrl reproduce ablation-views makes them.\n<!-- end -->" in page
+    assert f"\n\nThere are no runs yet on {unrun}; run mvgrl reproduce ablation-views.\n<!-- end -->" in page
     assert filled(page, ledger) == page
 
 
@@ -120,7 +120,7 @@ def test_a_sweep_is_a_table_without_the_papers_numbers(tmp_path: Path) -> None:
 
 def test_an_ablation_without_runs_names_the_command(tmp_path: Path) -> None:
     page = filled(PAGE.replace("node-clustering", "ablation-bounds"), Ledger(tmp_path / "runs.jsonl"))
-    words = "There are no runs yet of ablation-bounds; mvgrl reproduce ablation-bounds makes them."
+    words = "There are no runs yet of ablation-bounds; run mvgrl reproduce ablation-bounds."
     assert f"<!-- table ablation-bounds best -->\n{words}\n<!-- end -->\nafter | old\n" in page
 
 
@@ -130,7 +130,7 @@ def test_the_conclusions_fill_as_the_ledger_grows(tmp_path: Path) -> None:
     assert "\nold\n" not in empty
     assert "\n| 1. The views | Adjacency with ppr is the best pair | no runs yet |" in empty
     assert "### " not in empty
-    for row in ABLATIONS["ablation-views"].rows:
+    for row in (variant.id for variant in EXPERIMENTS["ablation-views"].variants):
         add_runs(ledger, "ablation-views", "mutag", row, *((89.0, 91.0) if row == "adj-ppr" else (79.0, 81.0)))
     page = filled(empty, ledger)
     assert page == filled(marked, ledger)
@@ -163,10 +163,14 @@ def test_the_pages_have_every_table_and_make_writes_them() -> None:
     for name in ("cora-linqs", "mutag"):
         assert f"| {name} |" in readme
         assert f"| {name} |" in main
-    assert re.findall("<!-- table (.*) best -->", ablations) == list(ABLATIONS)
+    grouped = [name for name, one in EXPERIMENTS.items() if one.group]
+    assert re.findall("<!-- table (.*) best -->", ablations) == grouped
     assert ablations.count("<!-- conclusions -->") == 1
-    assert ablations.count("<!-- end -->") == len(ABLATIONS) + 1
-    assert "results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md\n" in (ROOT / "Makefile").read_text()
+    assert ablations.count("<!-- end -->") == len(grouped) + 1
+    assert (
+        "tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md\n"
+        in (ROOT / "Makefile").read_text()
+    )
     for page in (main, ablations):
         for link in re.findall(r"\]\((?!https?:)([^)]+)\)", page):
             path, _, heading = link.partition("#")

@@ -1,19 +1,18 @@
+"""The controls: propagated features and the untrained encoder."""
+
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import torch
 
 from mvgrl.evaluation import propagated, untrained
 from mvgrl.graphs import Graph
-from mvgrl.model import MVGRL
-from mvgrl.settings import Settings
-from mvgrl.training import fit
+from mvgrl.history import History
+from mvgrl.settings import Output, Settings, literal
+from mvgrl.training import Trained, fit
 from mvgrl.views import PPR, Adjacency
 
 PATH = Graph.from_edges([0, 1], [1, 2], features=np.array([[1.0, 0], [0, 1], [2, 2]]))
-PLAIN = Settings(hidden=4, normalise="none")
+PLAIN = literal(dict(hidden=4, normalise="none"))
 
 
 def test_propagated_features_are_the_views_times_the_features() -> None:
@@ -23,12 +22,12 @@ def test_propagated_features_are_the_views_times_the_features() -> None:
 
 def test_propagated_features_have_unit_length_where_the_vectors_have() -> None:
     free = propagated(PATH, PLAIN, device="cpu")
-    unit = propagated(PATH, replace(PLAIN, unit_length=True), device="cpu")
+    unit = propagated(PATH, PLAIN, output=Output(unit_length=True), device="cpu")
     np.testing.assert_allclose(unit, free / np.linalg.norm(free, axis=1, keepdims=True), rtol=1e-6)
 
 
 def test_for_graphs_they_are_summed_over_the_nodes() -> None:
-    settings = Settings(task="graph", normalise="none")
+    settings = literal(dict(task="graph", normalise="none"))
     both = propagated(Graph.join([PATH, PATH]), settings, device="cpu")
     expected = propagated(PATH, PLAIN, device="cpu").sum(0)
     np.testing.assert_allclose(both, [expected, expected], rtol=1e-6)
@@ -36,9 +35,8 @@ def test_for_graphs_they_are_summed_over_the_nodes() -> None:
 
 def test_the_untrained_encoder_is_where_training_starts() -> None:
     trained = fit(PATH, PLAIN, seed=5, device="cpu")
-    start = MVGRL(PLAIN, 2, seed=5).eval()
-    with torch.no_grad():
-        expected = start.represent(next(trained.batches.whole()))[0].numpy()
+    start = Trained(trained.inputs.model(5), trained.feature_encoder, History(), trained.inputs)
+    expected = start.vectors()
     np.testing.assert_array_equal(untrained(PATH, PLAIN, seed=5, device="cpu"), expected)
-    assert not np.allclose(trained.represent()[0], expected)
+    assert not np.allclose(trained.vectors(), expected)
     assert untrained(Graph.join([PATH, PATH]), Settings(task="graph", hidden=4), device="cpu").shape == (2, 4)

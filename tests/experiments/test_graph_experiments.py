@@ -13,12 +13,14 @@ from mvgrl import fit
 from mvgrl.datasets import load
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation import cross_validate, propagated, untrained
+from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import reproduce
-from mvgrl.experiments.runs import table
+from mvgrl.experiments.summary import summarise
 
 TABLE = "graph-classification"
+ROWS = [variant.id for variant in EXPERIMENTS["graph-classification"].variants]
 TINY = 'hidden = 8\nepochs = 2\nlearning_rate = 0.01\nfeatures = "labels+degree"\n'
 
 
@@ -30,7 +32,9 @@ def recipes(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_a_table_that_was_stopped_goes_on_without_repeating_or_losing_a_run(recipes: Path, tmp_path: Path) -> None:
+def test_a_table_that_was_stopped_goes_on_without_repeating_or_losing_a_run(
+    recipes: Path, data: Path, tmp_path: Path
+) -> None:
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []
 
     def stop_at_the_second(text: str) -> None:
@@ -38,7 +42,7 @@ def test_a_table_that_was_stopped_goes_on_without_repeating_or_losing_a_run(reci
         if text.endswith("untrained: seed 1"):
             raise KeyboardInterrupt
 
-    options = dict(datasets=["mutag"], device="cpu", recipes=recipes)
+    options = dict(datasets=["mutag"], device="cpu", recipes=recipes, data_root=data)
     with pytest.raises(KeyboardInterrupt):
         reproduce(TABLE, ledger, runs=2, tell=stop_at_the_second, **options)
     assert told[0] == "mutag, best, trained: seed 0"
@@ -49,48 +53,54 @@ def test_a_table_that_was_stopped_goes_on_without_repeating_or_losing_a_run(reci
 
     told.clear()
     rows = reproduce(TABLE, ledger, runs=2, tell=told.append, **options)
-    assert told == [f"mutag, best, {run}" for run in ("untrained: seed 1", "propagated: seed 0", "propagated: seed 1")]
-    assert len(ledger.path.read_text().splitlines()) == len(list(ledger)) == 6
+    left = [("untrained", 1), *((row, seed) for row in ROWS[2:] for seed in (0, 1))]
+    assert told == [f"mutag, best, {row}: seed {seed}" for row, seed in left]
+    assert len(ledger.path.read_text().splitlines()) == len(list(ledger)) == 2 * len(ROWS)
     assert list(ledger)[:3] == done
     assert reproduce(TABLE, ledger, runs=2, tell=told.append, **options) == rows
-    assert len(told) == 3
-    assert [row["runs"] for row in reproduce(TABLE, ledger, runs=3, tell=told.append, **options)] == [3, 3]
-    assert told[3:] == [f"mutag, best, {variant}: seed 2" for variant in ("trained", "untrained", "propagated")]
-    assert table(TABLE, ledger, [load_recipe("mutag", table="graph-classification", folder=recipes)], runs=2) == rows
+    assert len(told) == len(left)
+    assert [row.runs for row in reproduce(TABLE, ledger, runs=3, tell=told.append, **options)] == [3, 3]
+    assert told[len(left) :] == [f"mutag, best, {row}: seed 2" for row in ROWS]
+    assert summarise(EXPERIMENTS[TABLE], ledger, ["mutag"], runs=2, recipes=recipes) == rows
 
 
-def test_its_scores_are_those_of_the_runs_alone(recipes: Path, tmp_path: Path) -> None:
+def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    rows = reproduce(TABLE, ledger, datasets=["mutag"], runs=2, device="cpu", recipes=recipes)
-    mutag, settings = load("mutag"), load_recipe("mutag", table="graph-classification", folder=recipes).settings
+    rows = reproduce(TABLE, ledger, datasets=["mutag"], runs=2, device="cpu", recipes=recipes, data_root=data)
+    mutag, settings = load("mutag", data), load_recipe("mutag", table="graph-classification", folder=recipes).settings
     alone = {
-        "trained": [fit(mutag.graph, settings, seed=seed, device="cpu").represent()[1] for seed in (0, 1)],
+        "trained": [fit(mutag.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)],
         "untrained": [untrained(mutag.graph, settings, seed=seed, device="cpu") for seed in (0, 1)],
         "propagated": [propagated(mutag.graph, settings, device="cpu")] * 2,
     }
     scores = {variant: [] for variant in alone}
-    for run in ledger:
+    for run in (run for run in ledger if run.variant in alone):
         found = cross_validate(alone[run.variant][run.seed], mutag.target, folds=10, seed=run.seed)
         expected = {"nested": float(found.nested_accuracy[0]), "best_c": float(found.best_c_accuracy[0])}
         assert run.scores == pytest.approx(expected), run
         scores[run.variant].append(run.scores)
-    assert [row["metric"] for row in rows] == ["nested", "best_c"]
+    assert [row.score.name for row in rows] == ["nested", "best_c"]
     for row in rows:
-        trained, start, plain = ([score[row["metric"]] for score in scores[variant]] for variant in alone)
-        assert (row["mean"], row["std"]) == pytest.approx((np.mean(trained), np.std(trained)))
-        assert (row["untrained"], row["propagated"]) == pytest.approx((np.mean(start), np.mean(plain)))
-        assert (row["dataset"], row["paper"], row["runs"]) == ("mutag", 89.7, 2)
-        assert row["propagated"] > 80  # the larger class is 66.5 of a hundred
+        trained, start, plain = ([score[row.score.name] for score in scores[variant]] for variant in alone)
+        assert (row.mean, row.std) == pytest.approx((np.mean(trained), np.std(trained)))
+        assert (row.controls["untrained"], row.controls["propagated"]) == pytest.approx(
+            (np.mean(start), np.mean(plain))
+        )
+        assert (row.dataset, row.paper, row.runs) == ("mutag", 89.7, 2)
+        assert row.controls["propagated"] > 80  # rings and stars
 
 
-def test_released_leaves_the_encoders_as_they_start(recipes: Path, tmp_path: Path) -> None:
+def test_released_leaves_the_encoders_as_they_start(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    options = dict(datasets=["mutag"], runs=1, device="cpu", recipes=recipes)
+    options = dict(datasets=["mutag"], runs=1, device="cpu", recipes=recipes, data_root=data)
     reproduce(TABLE, ledger, setting="released", **options)
     reproduce(TABLE, ledger, **options)
-    assert [(run.setting, run.variant) for run in ledger][::3] == [("released", "trained"), ("best", "trained")]
+    assert [(run.setting, run.variant) for run in ledger][:: len(ROWS)] == [
+        ("released", "trained"),
+        ("best", "trained"),
+    ]
     assert len({run.recipe for run in ledger}) == 2
-    graph = load("mutag").graph
+    graph = load("mutag", data).graph
     ours, theirs = (
         load_recipe("mutag", setting, table="graph-classification", folder=recipes) for setting in ("best", "released")
     )
@@ -102,9 +112,9 @@ def test_released_leaves_the_encoders_as_they_start(recipes: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("line", ["hiden = 8", "weight_decay = 0.1"])  # there is no probe here to be decayed
-def test_a_recipe_with_an_unknown_key_is_refused(line: str, recipes: Path, tmp_path: Path) -> None:
+def test_a_recipe_with_an_unknown_key_is_refused(line: str, recipes: Path, data: Path, tmp_path: Path) -> None:
     (recipes / "graph" / "mutag.toml").write_text(f"[best]\n{line}\n")
     ledger = Ledger(tmp_path / "runs.jsonl")
     with pytest.raises(SettingsError, match=rf"mutag\.toml, \[best\]: unknown setting '{line.split()[0]}'"):
-        reproduce(TABLE, ledger, datasets=["mutag"], runs=1, device="cpu", recipes=recipes)
+        reproduce(TABLE, ledger, datasets=["mutag"], runs=1, device="cpu", recipes=recipes, data_root=data)
     assert not ledger.path.exists()

@@ -1,4 +1,4 @@
-"""The node tables: what is run, what is not run twice, and what is printed of it."""
+"""The node tables: what is run, what is not run twice, and its rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 from mvgrl import fit
 from mvgrl.datasets import load
 from mvgrl.evaluation import clustering_scores, linear_probe, logistic_probe, untrained
+from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import reproduce
-from mvgrl.experiments.runs import table
+from mvgrl.experiments.summary import summarise
 
 
 @pytest.fixture
@@ -25,28 +26,28 @@ def recipes(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_a_table_is_run_once_and_goes_on_where_it_was(recipes: Path, tmp_path: Path) -> None:
+def test_a_table_is_run_once_and_goes_on_where_it_was(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger, told = Ledger(tmp_path / "runs.jsonl"), []
-    options = dict(datasets=["cora-linqs"], device="cpu", recipes=recipes, tell=told.append)
+    options = dict(datasets=["cora-linqs"], device="cpu", recipes=recipes, data_root=data, tell=told.append)
     first = reproduce("node-classification", ledger, runs=2, **options)
     assert len(told) == 5  # propagated features are one, whatever the seed
     assert len(list(ledger)) == 2 * 3 * 2  # seeds × variants × tables
     assert reproduce("node-classification", ledger, runs=2, **options) == first
     clusters = reproduce("node-clustering", ledger, runs=2, **options)  # from the same runs
     assert len(told) == 5
-    assert [row["metric"] for row in clusters] == ["nmi", "ari"]
-    assert all(0 < row["mean"] < 1 and row["paper"] == {"nmi": 0.629, "ari": 0.57}[row["metric"]] for row in clusters)
+    assert [row.score.name for row in clusters] == ["nmi", "ari"]
+    assert all(-1 < row.mean < 1 and row.paper == {"nmi": 0.629, "ari": 0.57}[row.score.name] for row in clusters)
     more = reproduce("node-classification", ledger, runs=3, **options)
     assert told[5] == "cora-linqs, best, trained: seed 2"
-    assert more[0]["runs"] == 3
-    assert table("node-classification", ledger, [load_recipe("cora-linqs", folder=recipes)], runs=2) == first
+    assert more[0].runs == 3
+    assert summarise(EXPERIMENTS["node-classification"], ledger, ["cora-linqs"], runs=2, recipes=recipes) == first
 
 
-def test_its_scores_are_those_of_the_runs_alone(recipes: Path, tmp_path: Path) -> None:
+def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    options = dict(datasets=["cora-linqs"], runs=2, device="cpu", recipes=recipes)
+    options = dict(datasets=["cora-linqs"], runs=2, device="cpu", recipes=recipes, data_root=data)
     row, tuned = reproduce("node-classification", ledger, **options)
-    cora, recipe = load("cora-linqs"), load_recipe("cora-linqs", folder=recipes)
+    cora, recipe = load("cora-linqs", data), load_recipe("cora-linqs", folder=recipes)
 
     def accuracy(codes: np.ndarray, seed: int) -> float:
         assert cora.splits is not None
@@ -54,42 +55,42 @@ def test_its_scores_are_those_of_the_runs_alone(recipes: Path, tmp_path: Path) -
         return 100 * float(linear_probe(codes, cora.target, *parts, weight_decay=0.001, seed=seed))
 
     settings = recipe.settings
-    vectors = [fit(cora.graph, settings, seed=seed, device="cpu").represent()[0] for seed in (0, 1)]
+    vectors = [fit(cora.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)]
     alone = [accuracy(codes, seed) for seed, codes in enumerate(vectors)]
-    assert row["mean"] == pytest.approx(np.mean(alone), abs=0.11)  # one test node of a thousand may tip over
-    assert row["std"] == pytest.approx(np.std(alone), abs=0.11)
+    assert row.mean == pytest.approx(np.mean(alone), abs=0.11)  # one test node of a thousand may tip over
+    assert row.std == pytest.approx(np.std(alone), abs=0.11)
     control = [accuracy(untrained(cora.graph, settings, seed=seed, device="cpu"), seed) for seed in (0, 1)]
-    assert row["untrained"] == pytest.approx(np.mean(control), abs=0.11)
-    assert row["paper"] == 86.8
-    assert row["runs"] == 2
-    assert row["seconds"] > 0
+    assert row.controls["untrained"] == pytest.approx(np.mean(control), abs=0.11)
+    assert row.paper == 86.8
+    assert row.runs == 2
+    assert row.seconds > 0
     assert cora.splits is not None
     train, val, test = (cora.splits[part] for part in ("train", "val", "test"))
     best = [100 * float(logistic_probe(codes, cora.target, train, test, val=val)) for codes in vectors]
-    assert (tuned["metric"], tuned["paper"]) == ("logistic", None)
-    assert tuned["mean"] == pytest.approx(np.mean(best), abs=0.11)
+    assert (tuned.score.name, tuned.paper) == ("logistic", None)
+    assert tuned.mean == pytest.approx(np.mean(best), abs=0.11)
 
 
-def test_a_table_may_have_settings_of_its_own(recipes: Path, tmp_path: Path) -> None:
+def test_a_table_may_have_settings_of_its_own(recipes: Path, data: Path, tmp_path: Path) -> None:
     path = recipes / "node" / "cora-linqs.toml"
     path.write_text(path.read_text() + "[best.clustering]\nunit_length = true\n")
     ledger = Ledger(tmp_path / "runs.jsonl")
-    options = dict(datasets=["cora-linqs"], runs=1, device="cpu", recipes=recipes)
+    options = dict(datasets=["cora-linqs"], runs=1, device="cpu", recipes=recipes, data_root=data)
     reproduce("node-classification", ledger, **options)
     assert {run.experiment for run in ledger} == {"node-classification"}
     rows = reproduce("node-clustering", ledger, **options)
     assert len({run.recipe for run in ledger}) == 2
-    codes = fit(load("cora-linqs").graph, load_recipe("cora-linqs", folder=recipes).settings, device="cpu").represent()[
-        0
-    ]
+    codes = fit(
+        load("cora-linqs", data).graph, load_recipe("cora-linqs", folder=recipes).settings, device="cpu"
+    ).vectors()
     unit = codes / np.linalg.norm(codes, axis=1, keepdims=True)
-    expected = clustering_scores(unit, load("cora-linqs").target, runs=1, seed=0)
-    assert rows[0]["mean"] == pytest.approx(expected["nmi"][0], abs=1e-3)
+    expected = clustering_scores(unit, load("cora-linqs", data).target, runs=1, seed=0)
+    assert rows[0].mean == pytest.approx(expected["nmi"][0], abs=1e-3)
 
 
-def test_another_recipe_is_another_run(recipes: Path, tmp_path: Path) -> None:
+def test_another_recipe_is_another_run(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
-    options = dict(datasets=["cora-linqs"], runs=1, device="cpu", recipes=recipes)
+    options = dict(datasets=["cora-linqs"], runs=1, device="cpu", recipes=recipes, data_root=data)
     reproduce("node-classification", ledger, **options)
     path = recipes / "node" / "cora-linqs.toml"
     path.write_text(path.read_text().replace("epochs = 5", "epochs = 4"))

@@ -1,0 +1,54 @@
+"""Every score once: its name in files, its label in tables, its unit and the number of digits shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number that a protocol reports.
+
+    >>> SCORES["nmi"].text(0.6291), SCORES["accuracy"].text(86.8, 0.5), SCORES["nested"].axis
+    ('0.629', '86.8 ± 0.5', 'accuracy (nested), %')
+    """
+
+    name: str  # in the ledger and in JSON
+    label: str  # in a table
+    title: str  # in a sentence or beside a chart
+    share: bool = False  # of 1; otherwise in percent
+
+    @property
+    def digits(self) -> int:
+        """Digits after the decimal point, in a table."""
+        return 3 if self.share else 1
+
+    @property
+    def axis(self) -> str:
+        """The title with its unit."""
+        return self.title if self.share else f"{self.title}, %"
+
+    def text(self, value: float, std: float | None = None) -> str:
+        """The value as a table shows it, with its standard deviation where there is one."""
+        return f"{value:.{self.digits}f}" + ("" if std is None else f" ± {std:.{self.digits}f}")
+
+    def points(self, difference: float) -> float:
+        """A difference in points: percent, or hundredths of a share."""
+        return difference * 100 if self.share else difference
+
+
+SCORES = {
+    score.name: score
+    for score in (
+        Score("accuracy", "accuracy", "accuracy"),  # of the linear probe
+        Score("validation", "validation", "validation accuracy"),  # of the linear probe, on the validation nodes
+        Score("validation_accuracy", "validation accuracy", "validation accuracy"),
+        Score("logistic", "logistic", "logistic"),  # accuracy of the converged probe
+        Score("macro_f1", "macro-F1", "macro-F1"),
+        Score("nested", "nested", "accuracy (nested)"),  # C chosen inside each training part
+        Score("best_c", "best-C", "accuracy (best-C)"),  # the C with the best mean over the reported folds
+        Score("best_c_accuracy", "best-C accuracy", "accuracy (best-C)"),
+        Score("nmi", "NMI", "NMI", share=True),
+        Score("ari", "ARI", "ARI", share=True),
+    )
+}

@@ -1,0 +1,119 @@
+"""An experiment is data: its rows, datasets, protocols, number of runs and settings to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mvgrl.errors import SettingsError
+from mvgrl.evaluation.protocols import PROTOCOLS
+from mvgrl.evaluation.scores import SCORES, Score
+from mvgrl.experiments.changes import changed
+from mvgrl.experiments.recipes import NAMED, Recipe, load_recipe
+from mvgrl.methods import METHODS, Method
+from mvgrl.settings import Settings
+
+NODE_DATASETS = ("cora-linqs", "cora", "citeseer", "pubmed")
+GRAPH_DATASETS = ("mutag", "ptc-mr", "imdb-binary", "imdb-multi", "reddit-binary")
+
+
+def task_of(dataset: str) -> str:
+    """Return the task of a dataset: node or graph."""
+    return "graph" if dataset in GRAPH_DATASETS else "node"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A row of an experiment: a method with settings."""
+
+    id: str  # in the ledger and in tables
+    changes: Mapping[str, Any] = field(default_factory=dict, hash=False)  # to the settings that are the start
+    method: str = "mvgrl"
+    task: str = ""  # where it is for nodes, or for graphs, alone
+    value: str = ""  # on the axis of a sweep
+    share: float | None = None  # of the labels to learn from
+    control: bool = False  # shown beside the other rows, not as a row
+    note: str = ""
+
+    @property
+    def how(self) -> Method:
+        """The method itself."""
+        return METHODS[self.method]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Rows × datasets × protocols.
+
+    It starts from each dataset's recipe named best, changed row by row; from its own recipes under each of the named
+    settings (``own_recipes``); or from given settings (``start``).
+    """
+
+    name: str  # as given to reproduce
+    title: str
+    variants: tuple[Variant, ...]
+    datasets: tuple[str, ...]
+    protocols: tuple[str, ...]  # names, as in PROTOCOLS
+    runs: Mapping[str, int] = field(hash=False)  # by dataset or task
+    shown: tuple[str, ...] = ()  # scores in tables; all of the protocols' where none are named
+    group: str = ""  # the heading in the report that it belongs under
+    about: str = ""  # what holds for all rows
+    axis: str = ""  # what the rows' values are values of: a sweep
+    own_recipes: bool = False
+    start: Settings | None = None
+    baseline: bool = False  # rows are compared with the first
+
+    def variants_for(self, dataset: str) -> list[Variant]:
+        """Return the rows that exist for a dataset, controls included."""
+        task = task_of(dataset)
+        return [one for one in self.variants if one.task in ("", task) and task in one.how.tasks]
+
+    def scores_for(self, dataset: str) -> list[Score]:
+        """Return the scores shown for a dataset."""
+        chosen = (PROTOCOLS[name] for name in self.protocols)
+        names = [name for one in chosen if one.task == task_of(dataset) for name in one.scores]
+        return [SCORES[name] for name in names if not self.shown or name in self.shown]
+
+    def runs_for(self, dataset: str) -> int:
+        """Return how often each row is run on a dataset."""
+        return self.runs.get(dataset) or self.runs[task_of(dataset)]
+
+    @property
+    def controls(self) -> list[Variant]:
+        """The rows shown beside the others."""
+        return [variant for variant in self.variants if variant.control]
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The named settings it can be run under."""
+        return NAMED if self.own_recipes else ("best",)
+
+    def check_setting(self, setting: str, recipes: Path | None = None) -> None:
+        """Raise if the experiment does not exist under this setting, or with these recipes."""
+        if self.start is not None and (setting != "best" or recipes is not None):
+            raise SettingsError(f"{self.name} starts from the default settings; omit --setting and --recipes")
+        if not self.own_recipes and setting != "best":
+            raise SettingsError(f"{self.name} starts from the recipes named best; omit --setting")
+
+    def recipes(self, dataset: str, setting: str = "best", *, folder: Path | None = None) -> dict[str, Recipe]:
+        """Return the recipe of each row by its id; ``why`` says what else had to be changed.
+
+        >>> from mvgrl.experiments.catalogue import EXPERIMENTS
+        >>> [recipe.settings.bound.name for recipe in EXPERIMENTS["ablation-bounds"].recipes("mutag").values()]
+        ['nce', 'jsd', 'nt-xent', 'dv']
+        """
+        if self.start is not None:
+            base = Recipe(dataset, "best", self.start)
+        else:
+            table = self.name if self.own_recipes else f"{task_of(dataset)}-classification"
+            base = load_recipe(dataset, setting, table=table, folder=folder)
+        if self.own_recipes:
+            return dict.fromkeys((variant.id for variant in self.variants_for(dataset)), base)
+        found = {}
+        for variant in self.variants_for(dataset):
+            settings, notes = changed(base.settings, base.output, variant.changes, dataset)
+            why = "; ".join(filter(None, (variant.note, *notes)))
+            found[variant.id] = replace(base, settings=settings, why=why, tables=(self.name,))
+        return found

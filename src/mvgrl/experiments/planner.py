@@ -1,0 +1,113 @@
+"""What is to be run: the runs of experiments that the ledger lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.experiment import Experiment, Variant
+from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.recipes import Recipe
+
+
+class Step(NamedTuple):
+    """A row of an experiment on a dataset, and how often it is run."""
+
+    experiment: Experiment
+    variant: Variant
+    recipe: Recipe
+    runs: int
+
+    def key(self, seed: int) -> tuple[str, str, str, str, int, str]:
+        """The key of a run in the ledger."""
+        recipe = self.recipe
+        return self.experiment.name, recipe.dataset, recipe.setting, self.variant.id, seed, recipe.id
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some seeds of a row, with all that is needed to run them in another process."""
+
+    recipe: Recipe
+    variant: str  # its id
+    method: str
+    share: float | None
+    protocols: Mapping[str, tuple[str, ...]] = field(hash=False)  # of each experiment that the runs are lines of
+    seeds: tuple[int, ...] = ()
+
+
+def plan(
+    experiment: Experiment,
+    datasets: Sequence[str],
+    *,
+    setting: str = "best",
+    recipes: Path | None = None,
+    runs: int | None = None,
+) -> Iterator[Step]:
+    """Yield every row on every dataset, whether it was run or not."""
+    for dataset in datasets:
+        found = experiment.recipes(dataset, setting, folder=None if experiment.start else recipes)
+        for variant in experiment.variants_for(dataset):
+            yield Step(experiment, variant, found[variant.id], runs or experiment.runs_for(dataset))
+
+
+def lacking(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False, once: bool = False) -> list[Task]:
+    """Return the runs that the ledger lacks, nodes before graphs.
+
+    Runs that another experiment has are copied in the ledger. With ``once``, a run that several steps lack is in the
+    first of them alone.
+    """
+    lines: dict[tuple[str, str], list[Run]] = {}
+    for line in ledger:
+        lines.setdefault((line.dataset, line.recipe), []).append(line)
+    tasks, copies = [], []
+    taken: set[tuple[object, ...]] = set()
+    for step in steps:
+        _, variant, recipe, _ = step
+        mine = lines.get((recipe.dataset, recipe.id), [])
+        there = {run.key for run in mine if not (retry_failed and run.failed)}
+        seeds = [seed for seed in range(step.runs) if step.key(seed) not in there]
+        known = known_already(mine, step, seeds)
+        copies += known
+        seeds = sorted(set(seeds) - {run.seed for run in known})
+        protocols = {name: EXPERIMENTS[name].protocols for name in recipe.tables}
+        keys = {seed: (recipe.dataset, recipe.id, *_kind(variant), *protocols.values(), seed) for seed in seeds}
+        new = tuple(seed for seed in seeds if not (once and keys[seed] in taken))
+        taken.update(keys.values())
+        if new:
+            tasks.append(Task(recipe, variant.id, variant.method, variant.share, protocols, new))
+    if copies:
+        ledger.add(copies)
+    return sorted(tasks, key=lambda task: task.recipe.settings.task != "node")
+
+
+def known_already(lines: Iterable[Run], step: Step, seeds: Sequence[int]) -> list[Run]:
+    """Return copies of the runs of these seeds that another experiment has: same settings, same numbers.
+
+    A run serves a row of the same method and share of labels, if it has all scores that the row shows.
+    """
+    experiment, variant, recipe, _ = step
+    scores = {score.name for score in experiment.scores_for(recipe.dataset)}
+    found = {
+        run.seed: replace(run, experiment=experiment.name, setting=recipe.setting, variant=variant.id)
+        for run in lines
+        if (run.dataset, run.recipe) == (recipe.dataset, recipe.id)
+        and not run.failed
+        and scores <= set(run.scores)
+        and _kind(variant) == _kind(variant_of(run))
+    }
+    return [found[seed] for seed in seeds if seed in found]
+
+
+def variant_of(run: Run) -> Variant | None:
+    """Return the row that a line of the ledger is a run of; None where there is no such row any more."""
+    variants = EXPERIMENTS[run.experiment].variants if run.experiment in EXPERIMENTS else ()
+    return next((one for one in variants if one.id == run.variant), None)
+
+
+def _kind(variant: Variant | None) -> tuple[str, float | None]:
+    """What makes two rows of the same recipe the same run."""
+    return (variant.method, variant.share) if variant else ("", None)

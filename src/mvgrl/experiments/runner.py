@@ -1,0 +1,136 @@
+"""Runs: a method's outcome, its scores, and a line of the ledger for each seed as soon as it is known."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+
+import mvgrl
+from mvgrl.datasets import Dataset
+from mvgrl.errors import CheckpointError, InputError, MachineError, SettingsError
+from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
+from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.planner import Task
+from mvgrl.methods import METHODS
+from mvgrl.views import ViewCache
+
+NO_MEMORY = "out of memory"
+Progress = Callable[[str], None]
+Result = tuple[Mapping[str, Sequence[dict[str, float]]], Sequence[int]]  # by experiment the scores per seed; epochs
+
+
+class CrowdedError(Exception):
+    """A run ran out of memory beside others, and may succeed alone."""
+
+
+@dataclass
+class RunContext:
+    """What all runs share: the ledger, the device, views, and values that several runs need."""
+
+    ledger: Ledger
+    device: torch.device
+    tell: Progress
+    cache: ViewCache
+    crowded: bool = False  # other processes run at the same time
+    _kept: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
+
+    def shared(self, slot: str, key: object, make: Callable[[], Any], *, failures: bool = False) -> Any:
+        """Return ``make()``, computed once per key; a slot holds one value at a time.
+
+        With ``failures``, a failure is remembered too, and raised again.
+        """
+        if slot not in self._kept or self._kept[slot][0] != key:
+            self._kept.pop(slot, None)  # freed before the next is made
+            try:
+                self._kept[slot] = key, make()
+            except Exception as error:
+                if failures:
+                    self._kept[slot] = key, error.with_traceback(None)  # which would keep alive what the run held
+                raise
+        found = self._kept[slot][1]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def attempt(self, task: Task, seeds: Sequence[int], work: Callable[[], Result]) -> None:
+        """Run some seeds and write their lines; a failure is written with its reason, and not tried again."""
+        recipe = task.recipe
+        which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+        what = f"{recipe.dataset}, {recipe.setting}, {task.variant}: {which}"
+        self.tell(what)
+        started, why = time.perf_counter(), ""
+        try:
+            scores, epochs = work()
+        except Exception as error:
+            why = reason(error)
+            if self.crowded and why == NO_MEMORY:
+                self._kept.clear()
+                torch.cuda.empty_cache()
+                raise CrowdedError from None
+            scores, epochs = {name: [{} for _ in seeds] for name in task.protocols}, [0 for _ in seeds]
+            self.tell(f"{what} failed: {why}")
+        seconds = (time.perf_counter() - started) / len(seeds)
+        device, versions = _machine(self.device)
+        self.ledger.add(
+            Run(name, recipe.dataset, recipe.setting, task.variant, *one, seconds, device, recipe.id, versions, why)
+            for name, found in scores.items()
+            for one in zip(seeds, found, epochs, strict=True)
+        )
+
+
+def run(tasks: Sequence[Task], dataset: Dataset, context: RunContext) -> None:
+    """Run tasks of one recipe; those of the same method share its outcomes, and the first takes their time."""
+    methods: dict[str, list[Task]] = {}
+    for task in tasks:
+        methods.setdefault(task.method, []).append(task)
+    for name, some in methods.items():
+        used = {protocol for task in some for names in task.protocols.values() for protocol in names}
+        size = 1
+        if all(PROTOCOLS[one].stacks for one in used if PROTOCOLS[one].task == dataset.task):
+            size = METHODS[name].seeds_together(dataset, some[0].recipe.settings, context.device)
+        seeds = sorted({seed for task in some for seed in task.seeds})
+        for start in range(0, len(seeds), size):
+            for task in some:
+                if mine := [seed for seed in seeds[start : start + size] if seed in task.seeds]:
+                    context.attempt(task, mine, partial(_result, task, mine, dataset, context))
+
+
+def _result(task: Task, seeds: Sequence[int], dataset: Dataset, context: RunContext) -> Result:
+    recipe, method = task.recipe, METHODS[task.method]
+    key = (dataset.name, recipe.id, task.method, tuple(seeds) if method.seeded else ())
+    outcomes = context.shared(
+        "outcomes", key, lambda: method.outcomes(dataset, recipe.settings, recipe.output, seeds, context), failures=True
+    )
+    every = outcomes if method.seeded else list(outcomes) * len(seeds)
+    evaluation = Evaluation(dataset, every, seeds, context.device, recipe.weight_decay, task.share)
+    scores = {name: measure(protocols, evaluation) for name, protocols in task.protocols.items()}
+    return scores, [outcome.epochs for outcome in every]
+
+
+def _machine(device: torch.device) -> tuple[str, dict[str, str]]:
+    versions = {"mvgrl": mvgrl.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device), {**versions, "products": "TF32"}
+    return platform.machine(), versions
+
+
+def reason(error: Exception) -> str:
+    """Return in one line why a run failed; errors that every run would meet are raised instead.
+
+    >>> reason(MemoryError())
+    'out of memory'
+    >>> reason(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    """
+    if isinstance(error, (InputError, SettingsError, MachineError, CheckpointError)):
+        raise error
+    kind, text = type(error).__name__, " ".join(str(error).split())
+    if isinstance(error, MemoryError) or any(said in text for said in (NO_MEMORY, "can't allocate memory")):
+        return NO_MEMORY
+    return (text if kind == "MVGRLError" else f"{kind}: {text}")[:200]

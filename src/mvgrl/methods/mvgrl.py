@@ -1,0 +1,44 @@
+"""MVGRL: vectors of the trained encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from mvgrl.datasets import Dataset
+from mvgrl.inputs import Inputs, prepare
+from mvgrl.methods.base import Context, Method, Outcome
+from mvgrl.runtime import allow_tf32
+from mvgrl.settings import Output, Settings
+from mvgrl.stacking import stack_size
+from mvgrl.training import fit
+
+
+class Trained(Method):
+    """The encoders of the settings, trained from each seed."""
+
+    name, label, trains = "mvgrl", "MVGRL, trained", True
+
+    def seeds_together(self, dataset: Dataset, settings: Settings, device: torch.device) -> int:
+        """As many as one stack holds."""
+        return stack_size(settings, dataset.graph.nodes, device)
+
+    def outcomes(
+        self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
+    ) -> Sequence[Outcome]:
+        """Train, and return the vectors with the epochs they took."""
+        inputs = replace(shared_inputs(dataset, settings, context), settings=settings)
+        with allow_tf32():
+            runs = fit(inputs, seed=seeds, stack=len(seeds))
+        return [Outcome(run.vectors(output=output), epochs=len(run.history.losses)) for run in runs]
+
+
+def shared_inputs(dataset: Dataset, settings: Settings, context: Context) -> Inputs:
+    """Return features and views, which several runs share; the number of epochs does not matter to them."""
+    key = (dataset.name, replace(settings, epochs=0).id)
+    inputs: Inputs = context.shared(
+        "inputs", key, lambda: prepare(dataset.graph, settings, device=context.device, cache=context.cache)
+    )
+    return inputs

@@ -1,0 +1,34 @@
+"""The untrained encoder: what the architecture gives by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mvgrl.datasets import Dataset
+from mvgrl.graphs import Graph
+from mvgrl.methods.base import Context, Outcome
+from mvgrl.methods.mvgrl import Trained
+from mvgrl.settings import Output, Settings
+from mvgrl.training import fit
+
+
+class Untrained(Trained):
+    """The encoders of the settings with the weights they start from."""
+
+    name, label, trains = "untrained", "untrained encoder", False
+
+    def outcomes(
+        self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
+    ) -> Sequence[Outcome]:
+        """Return the vectors after zero epochs."""
+        return super().outcomes(dataset, replace(settings, epochs=0), output, seeds, context)
+
+
+def untrained(
+    graph: Graph, settings: Settings, *, output: Output | None = None, seed: int = 0, device: str = "auto"
+) -> np.ndarray:
+    """Return what the same architecture gives before training: a vector per node, or per graph for a graph task."""
+    return fit(graph, replace(settings, epochs=0), seed=seed, device=device).vectors(output=output)

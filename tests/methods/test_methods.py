@@ -1,0 +1,105 @@
+"""Methods: found by their files, and what each makes of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import mvgrl.methods
+from mvgrl.datasets import Dataset
+from mvgrl.evaluation import propagated, untrained
+from mvgrl.graphs import Graph
+from mvgrl.methods import METHODS
+from mvgrl.settings import Output, literal
+from mvgrl.training import fit
+from mvgrl.views import ViewCache
+
+PATH = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.array([[1.0, 0], [0, 1], [2, 2], [3, 0]]))
+MANY = Graph.join([PATH, Graph.from_edges([0], [1], features=np.array([[1.0, 1], [0, 5]])), PATH])
+SETTINGS = {
+    "node": literal(dict(hidden=4, epochs=2, normalise="none")),
+    "graph": literal(dict(task="graph", hidden=4, layers=1, epochs=2, normalise="none")),
+}
+
+
+class Context:
+    """A run's context that counts what is made."""
+
+    def __init__(self) -> None:
+        self.device, self.cache, self.made = torch.device("cpu"), ViewCache(), []
+        self.kept: dict[tuple[str, object], Any] = {}
+
+    def shared(self, slot: str, key: object, make: Callable[[], Any]) -> Any:
+        if (slot, key) not in self.kept:
+            self.made.append(slot)
+            self.kept[slot, key] = make()
+        return self.kept[slot, key]
+
+
+def dataset(task: str) -> Dataset:
+    graph = PATH if task == "node" else MANY
+    return Dataset("any", graph, np.zeros(4, int), task, None, ("a",), "")
+
+
+def test_every_file_of_the_folder_is_a_method() -> None:
+    files = {path.stem for path in Path(mvgrl.methods.__file__).parent.glob("*.py")} - {"__init__", "base"}
+    assert set(METHODS) == files
+    for name, method in METHODS.items():
+        assert method.name == name
+        assert method.label
+
+
+@pytest.mark.parametrize("task", ["node", "graph"])
+@pytest.mark.parametrize("name", METHODS)
+def test_an_outcome_has_a_vector_per_node_or_graph(name: str, task: str) -> None:
+    method = METHODS[name]
+    if task not in method.tasks:
+        pytest.skip(f"{name} is not for {task} tasks")
+    found = method.outcomes(dataset(task), SETTINGS[task], Output(), [3, 4], Context())
+    assert len(found) == (2 if method.seeded else 1)
+    for outcome in found:
+        points = outcome.points()
+        assert points.shape[0] == (PATH.nodes if task == "node" else MANY.count)
+        assert np.isfinite(points).all()
+        assert outcome.epochs == (2 if method.trains else 0)
+
+
+@pytest.mark.parametrize("task", ["node", "graph"])
+def test_outcomes_are_those_of_the_functions(task: str) -> None:
+    data, settings = dataset(task), SETTINGS[task]
+    trained = [fit(data.graph, settings, seed=seed, device="cpu").vectors() for seed in (3, 4)]
+    found = METHODS["mvgrl"].outcomes(data, settings, Output(), [3, 4], Context())
+    for outcome, expected in zip(found, trained, strict=True):
+        np.testing.assert_array_equal(outcome.vectors, expected)
+    (start,) = METHODS["untrained"].outcomes(data, settings, Output(), [3], Context())
+    np.testing.assert_array_equal(start.vectors, untrained(data.graph, settings, seed=3, device="cpu"))
+    (plain,) = METHODS["propagated"].outcomes(data, settings, Output(), [3, 4], Context())
+    np.testing.assert_array_equal(plain.vectors, propagated(data.graph, settings, device="cpu"))
+
+
+def test_raw_features_are_the_features_summed_per_graph() -> None:
+    (nodes,) = METHODS["raw"].outcomes(dataset("node"), SETTINGS["node"], Output(), [0], Context())
+    np.testing.assert_allclose(nodes.vectors, PATH.features)
+    (graphs,) = METHODS["raw"].outcomes(dataset("graph"), SETTINGS["graph"], Output(), [0], Context())
+    np.testing.assert_allclose(graphs.vectors, [[6, 3], [1, 6], [6, 3]])
+
+
+def test_runs_of_graphs_share_their_inputs() -> None:
+    context, data, settings = Context(), dataset("graph"), SETTINGS["graph"]
+    for name in ("mvgrl", "untrained", "propagated"):
+        METHODS[name].outcomes(data, settings, Output(), [0, 1], context)
+    assert context.made.count("inputs") == 1
+    METHODS["mvgrl"].outcomes(data, replace(settings, hidden=8), Output(), [0], context)
+    assert context.made.count("inputs") == 2
+
+
+def test_a_cpu_trains_one_seed_at_a_time() -> None:
+    cpu = torch.device("cpu")
+    assert METHODS["mvgrl"].seeds_together(dataset("node"), SETTINGS["node"], cpu) == 1
+    assert METHODS["propagated"].seeds_together(dataset("node"), SETTINGS["node"], cpu) == 10

@@ -1,0 +1,120 @@
+"""Fill the marked tables of Markdown pages from the ledger.
+
+    python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md
+
+What stands between one of these marks and <!-- end --> is replaced:
+
+    <!-- table node-classification best -->            a table under one of the named settings
+    <!-- table node-classification best accuracy -->   one of its scores alone
+    <!-- table node-classification all accuracy -->    the three settings side by side
+    <!-- table ablation-bounds best -->                rows × datasets, the paper's numbers in brackets
+    <!-- conclusions -->                               whether the paper's conclusions hold
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.experiment import Experiment
+from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.summary import Row, summarise
+from mvgrl.reports.comparison import brief, grid, none_yet, notes, number
+from mvgrl.reports.conclusions import conclusion_sections
+from mvgrl.reports.document import NONE, Cell, Part, Section, Table, parts_as_markdown
+
+_MARKED = re.compile(r"(<!-- (?:table (\S+) (\S+)(?: (\S+))?|conclusions) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def filled(page: str, ledger: Ledger) -> str:
+    """Return the page with everything marked written again."""
+
+    def write(match: re.Match[str]) -> str:
+        opened, name, setting, score, closed = match.groups()
+        parts = _conclusions(ledger) if name is None else _table(name, setting, score, ledger)
+        return f"{opened}{parts_as_markdown(parts)}\n{closed}"
+
+    return _MARKED.sub(write, page)
+
+
+def _conclusions(ledger: Ledger) -> list[Part | Section]:
+    first, *others = conclusion_sections({name: summarise(one, ledger) for name, one in EXPERIMENTS.items()})
+    return [*first.parts, *others]  # the page has its own heading
+
+
+def _table(name: str, setting: str, score: str | None, ledger: Ledger) -> Sequence[Part | Section]:
+    experiment = EXPERIMENTS.get(name)
+    settings = () if experiment is None else experiment.settings
+    if experiment is None or setting not in (*settings, *(["all"] if len(settings) > 1 else [])):
+        raise ValueError(f"the page marks a table {name} {setting}, which does not exist")
+
+    def rows(chosen: str) -> list[Row]:
+        return [row for row in summarise(experiment, ledger, setting=chosen) if score in (None, row.score.name)]
+
+    if setting == "all":
+        return [side_by_side({one: rows(one) for one in settings})]
+    return (
+        [with_controls(experiment, rows(setting))] if experiment.own_recipes else by_dataset(experiment, rows(setting))
+    )
+
+
+def with_controls(experiment: Experiment, rows: Sequence[Row]) -> Table:
+    """Return a line per dataset and score: the paper's number, ours, and those of the controls."""
+    heads = [experiment.variants[0].how.label, *(control.how.label for control in experiment.controls)]
+    lines = tuple(
+        (
+            *(Cell(row.dataset), Cell(row.score.label), Cell(number(row.paper, row.score))),
+            Cell(number(row.mean, row.score, row.std)),
+            *(Cell(number(value, row.score)) for value in row.controls.values()),
+            Cell(str(row.runs)),
+        )
+        for row in rows
+        if row.mean is not None
+    )
+    return Table("", ("dataset", "metric", "the paper", *heads, "runs"), lines, words=2)
+
+
+def side_by_side(settings: Mapping[str, Sequence[Row]]) -> Table:
+    """Return the same rows under several settings, a column each, with the first control beside each number."""
+    found = {
+        name: {(row.dataset, row.score): row for row in rows if row.mean is not None} for name, rows in settings.items()
+    }
+    lines = []
+    for key in dict.fromkeys(key for rows in found.values() for key in rows):
+        there = [rows[key] for rows in found.values() if key in rows]
+        runs = ", ".join(dict.fromkeys(str(row.runs) for row in there))
+        first = (Cell(key[0]), Cell(key[1].label), Cell(number(there[0].paper, key[1])))
+        lines.append((*first, *(_with_control(rows.get(key)) for rows in found.values()), Cell(runs)))
+    return Table("", ("dataset", "metric", "printed in the paper", *settings, "runs"), tuple(lines), words=2)
+
+
+def _with_control(row: Row | None) -> Cell:
+    if row is None:
+        return Cell(NONE)
+    name, value = next(iter(row.controls.items()), ("", None))
+    beside = () if value is None else (f"{name} {number(value, row.score)}",)
+    return Cell(number(row.mean, row.score, row.std), beside)
+
+
+def by_dataset(experiment: Experiment, rows: Sequence[Row]) -> list[Part]:
+    """Return the rows with a column per dataset; below, notes, and what has no runs yet."""
+    if not rows:
+        return [none_yet(experiment.name)]
+    there = {row.dataset for row in rows}
+    lacking = [dataset for dataset in experiment.datasets if dataset not in there]
+    unrun = [f"There are no runs yet on {', '.join(lacking)}; run mvgrl reproduce {experiment.name}."]
+    return [grid(rows, brief), *notes(rows), *(unrun if lacking else [])]
+
+
+def main(words: Sequence[str]) -> None:
+    """Fill the pages from the ledger: LEDGER PAGE…"""
+    for name in words[1:]:
+        path = Path(name)
+        path.write_text(filled(path.read_text(encoding="utf-8"), Ledger(words[0])), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
