@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
+from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from mvgrl.errors import InputError, SettingsError, check_name
 from mvgrl.reports.document import plain

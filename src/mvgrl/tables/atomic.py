@@ -58,21 +58,6 @@ def atomic_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
         raise cannot_write(folder, error) from None
 
 
-@contextmanager
-def locked(descriptor: int) -> Iterator[None]:
-    """Wait until no other process holds a lock on this open file; release our lock on exit or when it is closed."""
-    try:
-        import fcntl
-    except ImportError:  # not a POSIX system: files are not locked there
-        yield
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Check that a file can be written, before spending time on its content.
 

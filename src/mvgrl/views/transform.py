@@ -13,7 +13,8 @@ from torch_geometric.data import Batch
 from torch_geometric.transforms import BaseTransform
 
 from mvgrl.graphs import Graph
-from mvgrl.views.registry import View, resolve_view
+from mvgrl.views.base import View
+from mvgrl.views.registry import resolve_view
 
 
 class ViewTransform(BaseTransform):  # type: ignore[misc]
