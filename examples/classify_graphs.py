@@ -24,7 +24,7 @@ molecules = [
 choices = {"graphembedder__layers": [2, 4], "linearsvc__C": [0.001, 0.01, 0.1]}
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 with TemporaryDirectory() as cache:
-    embedder = GraphEmbedder(hidden=64, features="labels+degree")
+    embedder = GraphEmbedder(hidden=32, epochs=10, features="labels+degree")
     pipeline = make_pipeline(embedder, StandardScaler(), LinearSVC(), memory=cache)
     search = GridSearchCV(pipeline, choices, cv=folds).fit(molecules, mutag.target)
 
