@@ -23,7 +23,8 @@ from mvgrl.progress import ProgressBar
 
 seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
 cora = load(sys.argv[2] if len(sys.argv) > 2 else "cora-linqs")  # included in a package, no download
-settings = Settings(task="node", views=("adjacency", "ppr"), normalise="row", sampler="full")  # one layer, 512 dimensions
+# One layer, 512 dimensions, the full graph in every step.
+settings = Settings(task="node", views=("adjacency", "ppr"), normalise="row", sampler="full")
 
 
 def accuracy(embeddings: np.ndarray, seed: int) -> float:

@@ -89,9 +89,7 @@ def test_diffusion_is_exact_for_small_graphs_and_sparse_for_large_ones(nodes, de
 def test_diffusion_of_many_graphs_depends_on_their_total_size():
     few, some, many = rings([100] * 10), rings([1_000] * 50), rings([1_000] * 101)
     assert resolve(few).settings.views[1].top_k is None
-    assert (
-        resolve(some).settings.views[1].top_k is None
-    )  # too many entries for one graph, but not for many
+    assert resolve(some).settings.views[1].top_k is None  # too many entries for one graph, but not for many
     assert resolve(many).settings.views[1].top_k == TOP_K
     assert "ppr exact (100,000 entries)" in chosen(few)
     assert "101,000,000 entries" in chosen(many)

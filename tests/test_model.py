@@ -122,8 +122,8 @@ def is_idle(name: str, settings: Settings) -> bool:
     return name == "node_head.bias" and mode != "multi-scale"
 
 
-@pytest.mark.parametrize(("i", "sampler"), enumerate(SAMPLERS))
-@pytest.mark.parametrize(("j", "bound"), enumerate(BOUNDS))
+@pytest.mark.parametrize(("i", "sampler"), list(enumerate(SAMPLERS)))
+@pytest.mark.parametrize(("j", "bound"), list(enumerate(BOUNDS)))
 def test_every_pair_of_sampler_bound_and_negatives_learns(i: int, sampler: str, j: int, bound: str) -> None:
     negatives = ("features", "adjacency", "both")[(i + j) % 3]  # each occurs with every sampler and every bound
     settings = Settings(
