@@ -96,12 +96,12 @@ def test_diffusion_of_many_graphs_depends_on_their_total_size():
 
 
 def test_large_graph_is_never_stored_as_a_dense_matrix():
-    graph = path(20_000)
+    graph = path(13_000)
     settings = resolve(graph).settings
     for view in settings.views:
         matrix = view_matrix(view, graph)
         assert isinstance(matrix, SparseMatrix)
-        assert len(matrix.values) <= 20_000 * (2 * TOP_K + 1) < 20_000**2 / 100
+        assert len(matrix.values) <= 13_000 * (2 * TOP_K + 1) < 13_000**2 / 100
 
 
 # Full graph or samples

@@ -32,7 +32,7 @@ def test_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert names["vectors"].shape == (34, 64)
     assert names["members"].tolist() == list(range(34))
     np.testing.assert_array_equal(names["again"], names["vectors"])
-    assert names["large"]._settings().sampler == "walk"
+    assert str(names["large"]._settings().sampler) == "walk"
 
 
 @pytest.fixture
