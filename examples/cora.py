@@ -14,6 +14,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import torch
 
 from mvgrl import Settings, fit
 from mvgrl.datasets import load
@@ -37,7 +38,8 @@ print(f"{cora.name}: {cora.graph.nodes} papers, {cora.graph.edges} citations, {l
 scores: dict[str, list[float]] = {"MVGRL, trained": [], "the same, untrained": [], "propagated features": []}
 inputs = prepare(cora.graph, settings)  # X and the matrix V of each view, computed once for all seeds
 features = inputs.features.dense()
-propagated = sum(view.multiply(features) for view in inputs.views).cpu().numpy()  # V·X over both views, nothing learned
+both = torch.stack([view.multiply(features) for view in inputs.views])
+propagated = both.sum(0).cpu().numpy()  # V·X, the sum over both views; nothing is learned
 for seed in seeds:
     with ProgressBar(settings, f"seed {seed}") as bar:
         trained = fit(inputs, seed=seed, callbacks=[bar])

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run an example on one thread, which is fastest on a busy machine; user warnings are errors."""
     command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / f"{name}.py"), *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done

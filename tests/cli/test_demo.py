@@ -21,9 +21,8 @@ def test_scores_match_the_written_files(run, cora):
     assert (result["paper"], result["seed"], result["epochs"]) == (PAPER, 1, 2) == (86.8, 1, 2)
     paths = {key: result[key] for key in ("model", "embeddings", "map")}
     assert paths == {"model": "made/model", "embeddings": "made/embeddings.parquet", "map": "made/map.png"}
-    assert (
-        len({round(result[key], 1) for key in ("accuracy", "untrained", "propagated")}) == 3
-    )  # so that a mix-up would be noticed
+    scores = {round(result[key], 1) for key in ("accuracy", "untrained", "propagated")}
+    assert len(scores) == 3  # otherwise a mix-up would go unnoticed
     assert sorted(str(path) for path in Path("made").iterdir()) == sorted(paths.values())
     assert Path(paths["map"]).read_bytes().startswith(b"\x89PNG")
     trained, _, about = load_model(paths["model"], device="cpu")
