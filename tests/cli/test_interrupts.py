@@ -114,13 +114,13 @@ def signalled_while_training(line, number):
     return process.returncode, out, "".join(logged) + err
 
 
-def test_interrupted_and_killed_run_resumes_bit_for_bit(run, refused):
+def test_interrupted_terminated_and_killed_run_resumes_bit_for_bit(run, refused):
     nodes = 400
     Path("edges.csv").write_text("source,target\n" + "".join(f"{i},{i * i % nodes}\n" for i in range(nodes)))
     flags = "--hidden 32 --epochs 400 --patience 400 --learning-rate 0.0001 --device cpu"
     checkpoint = Path("v.npy.checkpoint")
     line, done = f"embed edges.csv -o v.npy {flags}", 0
-    for number, code in ((signal.SIGTERM, 130), (signal.SIGKILL, -9)):
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)):
         resume = " --resume" if checkpoint.exists() else ""
         ended, out, err = signalled_while_training(line + resume, number)
         assert (ended, out) == (code, ""), err
