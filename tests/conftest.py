@@ -1,4 +1,4 @@
-"""What all tests share: where the benchmark files are, and one thread for their many small products."""
+"""Shared by all tests: the folder of benchmark files, one thread, and common fixtures."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hypothesis import settings
 
 from mvgrl.errors import InputError
 
-# Threads only wait for each other on matrices this small, and on a busy machine they wait long. Both are needed:
-# numba's OpenMP layer passes its own number on to torch with every parallel loop.
+# On matrices this small, more threads are slower, especially on a busy machine. Both calls are needed: the OpenMP layer
+# of numba sets the number of threads of torch in every parallel loop.
 torch.set_num_threads(1)
 numba.set_num_threads(1)
 
-# No timed checks: these machines are noisy, and the first call of a kernel compiles it.
+# No deadlines: the machines may be busy, and the first call of a kernel compiles it.
 settings.register_profile("mvgrl", deadline=None)
 settings.load_profile("mvgrl")
 
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:
-    """The folder with the raw benchmark files; nothing may be written there."""
+    """The folder with the raw benchmark files, which is read-only."""
     beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
     named = os.environ.get("MVGRL_DATA")
     for folder in (beside, Path(named) if named else None):
@@ -36,8 +36,8 @@ def data_root() -> Path:
 
 @pytest.fixture
 def files_up_to():
-    """To let no file grow past so many bytes, as on a full disk."""
-    resource = pytest.importorskip("resource", reason="no limits on the size of files here")
+    """A context manager that limits the size of files in bytes, like a full disk."""
+    resource = pytest.importorskip("resource", reason="file size limits are not supported on this platform")
 
     @contextmanager
     def limited(size: int):

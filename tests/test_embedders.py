@@ -25,8 +25,8 @@ from mvgrl.settings import Output, Settings
 QUICK = dict(hidden=8, epochs=3, device="cpu")
 both = pytest.mark.parametrize("kind", [NodeEmbedder, GraphEmbedder])
 
-# scikit-learn's checks that call fit with a table of numbers, one row a sample. For an embedder of graphs that is not
-# an input, and refusing it is right; what they ask for is asked below with graphs where it makes sense.
+# The checks of scikit-learn that call fit with a table of numbers, one row per sample. An embedder of graphs rightly
+# rejects such a table; the tests below check the same properties with graphs where they make sense.
 NEED_A_TABLE = {
     "check_complex_data",
     "check_dict_unchanged",
@@ -73,7 +73,7 @@ def rings_and_stars() -> tuple[list[nx.Graph], np.ndarray]:
 
 @both
 @pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_own_checks_pass_where_they_apply(kind: type) -> None:
+def test_applicable_scikit_learn_checks_pass(kind: type) -> None:
     results = estimator_checks.check_estimator(kind(**QUICK), on_fail=None, on_skip=None)
     passed = {result["check_name"] for result in results if result["status"] == "passed"}
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
@@ -82,7 +82,7 @@ def test_scikit_learns_own_checks_pass_where_they_apply(kind: type) -> None:
 
 
 @both
-def test_fitting_changes_no_parameter_and_can_be_repeated(kind: type) -> None:
+def test_fit_changes_no_parameter_and_is_repeatable(kind: type) -> None:
     data = random_graph() if kind is NodeEmbedder else rings_and_stars()[0]
     embedder = kind(**QUICK)
     before = embedder.get_params()
@@ -97,7 +97,7 @@ def test_fitting_changes_no_parameter_and_can_be_repeated(kind: type) -> None:
 
 
 @both
-def test_parameters_are_keyword_only_and_make_the_settings(kind: type) -> None:
+def test_parameters_are_keyword_only_and_become_the_settings(kind: type) -> None:
     parameters = inspect.signature(kind).parameters
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values())
     task = {NodeEmbedder: "node", GraphEmbedder: "graph"}[kind]
@@ -106,7 +106,7 @@ def test_parameters_are_keyword_only_and_make_the_settings(kind: type) -> None:
 
 
 @both
-def test_params_clone_and_repr(kind: type) -> None:
+def test_get_params_clone_and_repr_work(kind: type) -> None:
     embedder = kind(hidden=32, bound="nce").set_params(layers=3)
     copy = clone(embedder)
     assert copy is not embedder
@@ -114,12 +114,12 @@ def test_params_clone_and_repr(kind: type) -> None:
     assert repr(copy) == f"{kind.__name__}(bound='nce', hidden=32, layers=3)"
 
 
-def test_wrong_parameters_are_refused_in_fit() -> None:
+def test_invalid_parameters_are_rejected_in_fit() -> None:
     with pytest.raises(SettingsError, match="did you mean 'nce'"):
         NodeEmbedder(bound="nec").fit(random_graph())
 
 
-def test_nodes_come_back_under_their_own_ids() -> None:
+def test_nodes_keep_their_ids() -> None:
     graph = nx.karate_club_graph()
     names = nx.relabel_nodes(graph, {node: f"member {node}" for node in graph})
     embedder = NodeEmbedder(**QUICK).fit(names)
@@ -130,7 +130,7 @@ def test_nodes_come_back_under_their_own_ids() -> None:
     np.testing.assert_array_equal(NodeEmbedder(**QUICK).fit_transform(names), embedder.embedding_)
 
 
-def test_random_states() -> None:
+def test_random_state_accepts_an_int_a_random_state_or_none() -> None:
     graph = random_graph()
 
     def embed(state: object) -> np.ndarray:
@@ -154,7 +154,7 @@ def test_output_options_change_vectors_without_retraining() -> None:
     )
 
 
-def test_choices_tell_what_was_chosen_and_why() -> None:
+def test_choices_list_what_was_chosen_and_why() -> None:
     embedder = NodeEmbedder(**QUICK).fit(random_graph())
     assert embedder.choices_["normalise"] == "4 features scaled by column"
     assert embedder.choices_["views"] == "ppr exact (25 nodes)"
@@ -162,11 +162,11 @@ def test_choices_tell_what_was_chosen_and_why() -> None:
     assert explicit.fit(random_graph()).choices_ == {}
 
 
-def test_unseen_nodes_are_embedded_and_the_old_ones_stay_close() -> None:
+def test_new_nodes_are_embedded_and_old_ones_stay_close() -> None:
     rng = np.random.default_rng(0)
     edges = rng.integers(300, size=(2, 900))
     features = rng.normal(size=(320, 6))
-    new = np.stack([np.arange(300, 320), rng.integers(300, size=20)])  # twenty more, one edge each
+    new = np.stack([np.arange(300, 320), rng.integers(300, size=20)])  # twenty new nodes, one edge each
     embedder = NodeEmbedder(hidden=16, epochs=30, device="cpu")
     old = embedder.fit_transform(Graph.from_edges(*edges, nodes=300, features=features[:300]))
     larger = Graph.from_edges(*np.concatenate([edges, new], axis=1), nodes=320, features=features)
@@ -177,14 +177,14 @@ def test_unseen_nodes_are_embedded_and_the_old_ones_stay_close() -> None:
     assert np.isfinite(everything).all()
 
 
-def test_an_unfitted_embedder_says_so(tmp_path: Path) -> None:
+def test_unfitted_embedder_raises_not_fitted_error(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         NodeEmbedder().transform(random_graph())
     with pytest.raises(NotFittedError):
         NodeEmbedder().save(tmp_path / "model")
 
 
-def test_graphs_in_a_pipeline_and_a_grid_search() -> None:
+def test_graph_embedder_works_in_a_pipeline_and_a_grid_search() -> None:
     graphs, kinds = rings_and_stars()
     pipeline = make_pipeline(GraphEmbedder(**QUICK, batch_size=8), StandardScaler(), LogisticRegression())
     search = GridSearchCV(pipeline, {"graphembedder__layers": [1, 2]}, cv=3).fit(graphs, kinds)
@@ -193,7 +193,7 @@ def test_graphs_in_a_pipeline_and_a_grid_search() -> None:
 
 
 @both
-def test_saved_and_loaded_it_gives_the_same_bits(kind: type, tmp_path: Path) -> None:
+def test_loaded_embedder_gives_the_same_bits(kind: type, tmp_path: Path) -> None:
     data = random_graph() if kind is NodeEmbedder else rings_and_stars()[0]
     embedder = kind(**QUICK).fit(data)
     embedder.save(tmp_path / "model", scores={"accuracy": "86.2 ± 0.1"})
@@ -208,6 +208,6 @@ def test_saved_and_loaded_it_gives_the_same_bits(kind: type, tmp_path: Path) -> 
     np.testing.assert_array_equal(mvgrl.load(tmp_path / "again", device="cpu").transform(data), loaded.transform(data))
 
 
-def test_what_is_no_graph_is_refused() -> None:
+def test_input_other_than_a_graph_is_rejected() -> None:
     with pytest.raises(InputError):
-        NodeEmbedder(**QUICK).fit("a graph, I swear")
+        NodeEmbedder(**QUICK).fit("not a graph")

@@ -6,13 +6,13 @@ from torch.nn.functional import cosine_similarity, prelu
 from mvgrl.heads import Bilinear, DotProduct, Head
 
 
-def test_a_head_has_two_hidden_layers() -> None:
+def test_head_has_two_hidden_layers() -> None:
     head, x, slope = Head(4), torch.randn(3, 4), torch.tensor([0.25])
     a, b, c = head.weights
     torch.testing.assert_close(head(x), prelu(prelu(x @ a, slope) @ b, slope) @ c)
 
 
-def test_a_shortcut_adds_a_linear_map_and_leaves_the_rest_as_drawn() -> None:
+def test_shortcut_adds_a_linear_map_and_keeps_the_other_weights() -> None:
     plain, head = (Head(4, torch.Generator().manual_seed(3), shortcut=shortcut) for shortcut in (False, True))
     x = torch.randn(3, 4)
     assert head.shortcut is not None
@@ -20,14 +20,14 @@ def test_a_shortcut_adds_a_linear_map_and_leaves_the_rest_as_drawn() -> None:
     torch.testing.assert_close(head(x), plain(x) + x @ head.shortcut)
 
 
-def test_the_dot_product_scores_every_pair_of_every_part() -> None:
+def test_dot_product_scores_every_pair_of_every_part() -> None:
     anchors, parts = torch.randn(2, 4), (torch.randn(3, 4), torch.randn(5, 4))
     scores = DotProduct()(anchors, parts)
     assert scores.shape == (2, 8)
     torch.testing.assert_close(scores[1, 4], anchors[1] @ parts[1][1])
 
 
-def test_bilinear_equals_torchs_whichever_side_is_longer() -> None:
+def test_bilinear_equals_torch_whichever_side_is_longer() -> None:
     bilinear = Bilinear(4)
     theirs = torch.nn.Bilinear(4, 4, 1, bias=False)
     theirs.weight.data = bilinear.weight.data[None]
@@ -38,7 +38,7 @@ def test_bilinear_equals_torchs_whichever_side_is_longer() -> None:
         torch.testing.assert_close(scores, expected)
 
 
-def test_cosines() -> None:
+def test_cosine_scores_equal_torch_cosine_similarity() -> None:
     anchors, samples = torch.randn(2, 4), torch.randn(5, 4)
     expected = cosine_similarity(anchors[:, None], samples[None], dim=2)
     torch.testing.assert_close(DotProduct()(anchors, (samples,), cosine=True), expected)
@@ -47,7 +47,7 @@ def test_cosines() -> None:
     torch.testing.assert_close(bilinear(anchors, (samples,), cosine=True), expected)
 
 
-def test_bilinear_starts_like_torchs_under_glorots_rule() -> None:
+def test_bilinear_is_initialised_like_torch_bilinear_with_xavier() -> None:
     bound = (6 / (100 * 100 + 100)) ** 0.5  # fan-in 100·100, fan-out 1·100
     weight = Bilinear(100).weight.detach()
     assert 0.95 * bound < weight.abs().max() <= bound

@@ -1,4 +1,4 @@
-"""The shape of the code: imports point upwards, without cycles, and no module is too long."""
+"""Imports point upwards without cycles, no module is too long, and optional packages are imported on demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "mvgrl"
 
-# From the top: a part may import what is listed above it, and nothing below.
+# From top to bottom: a module may import modules above it, and none below.
 ORDER = (
     "errors",
     "runtime",
@@ -107,7 +107,7 @@ def test_imports_point_upwards_only() -> None:
         assert not wrong, f"{module} imports {wrong}"
 
 
-def test_modules_do_not_import_each_other_in_a_cycle() -> None:
+def test_there_are_no_import_cycles() -> None:
     graph = {
         module: {name for name in imports(path) if name != module and name != "mvgrl"}
         for module, path in MODULES.items()
@@ -135,11 +135,11 @@ def test_no_module_is_longer_than_400_lines() -> None:
     assert not long
 
 
-def test_the_core_runs_on_its_few_packages() -> None:
+def test_core_runs_without_optional_packages() -> None:
     subprocess.run([sys.executable, "-c", ONLY_THE_CORE], check=True)
 
 
-def test_importing_the_package_is_light() -> None:
+def test_importing_the_package_does_not_import_torch() -> None:
     code = "import mvgrl, sys; print(mvgrl.__version__, 'torch' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert printed.split()[1] == "False"

@@ -37,9 +37,9 @@ def transposed(matrix: list[list]) -> list[list]:
 
 
 def naive_nt_xent(s: list[list[float]], positive: list[list[bool]], negative: list[list[bool]]) -> float:
-    hot = [[value / 0.5 for value in row] for row in s]
-    by_row = naive_nce(hot, positive, negative)
-    return (by_row + naive_nce(transposed(hot), transposed(positive), transposed(negative))) / 2
+    scaled = [[value / 0.5 for value in row] for row in s]
+    by_row = naive_nce(scaled, positive, negative)
+    return (by_row + naive_nce(transposed(scaled), transposed(positive), transposed(negative))) / 2
 
 
 def naive_dv(s: list[list[float]], positive: list[list[bool]], negative: list[list[bool]]) -> float:
@@ -68,14 +68,14 @@ def problem(rows: int, columns: int, seed: int) -> tuple[torch.Tensor, torch.Ten
 
 @bounds
 @given(rows=st.integers(2, 6), columns=st.integers(2, 6), seed=st.integers(0, 10**6))
-def test_equals_a_double_loop(bound, rows: int, columns: int, seed: int) -> None:
+def test_bound_equals_a_naive_double_loop(bound, rows: int, columns: int, seed: int) -> None:
     scores, positives, negatives = problem(rows, columns, seed)
     expected = ORACLES[bound](scores.tolist(), positives.tolist(), negatives.tolist())
     assert float(bound(scores, positives, negatives)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @bounds
-def test_negatives_are_all_that_is_not_positive(bound) -> None:
+def test_negatives_default_to_all_other_pairs(bound) -> None:
     scores, positives, _ = problem(4, 5, 0)
     assert torch.equal(bound(scores, positives), bound(scores, positives, ~positives))
 
@@ -93,7 +93,7 @@ def test_extreme_scores_stay_finite(bound, scale: float) -> None:
 
 
 @bounds
-def test_a_row_without_negatives_has_no_nan(bound) -> None:
+def test_row_without_negatives_gives_no_nan(bound) -> None:
     scores = torch.zeros(2, 2, requires_grad=True)
     positives = torch.tensor([[True, True], [True, False]])
     bound(scores, positives).backward()
@@ -102,7 +102,7 @@ def test_a_row_without_negatives_has_no_nan(bound) -> None:
 
 
 @bounds
-def test_better_separated_scores_lose_less(bound) -> None:
+def test_better_separated_scores_have_a_lower_loss(bound) -> None:
     positives = torch.eye(3, dtype=torch.bool)
     apart, mixed = torch.eye(3), torch.zeros(3, 3)
     assert bound(apart, positives) < bound(mixed, positives) < bound(-apart, positives)
@@ -112,11 +112,11 @@ def test_jsd_on_one_graph_is_binary_cross_entropy() -> None:
     real, corrupted = torch.randn(1, 50), torch.randn(1, 50)
     scores = torch.cat([real, corrupted], dim=1)
     labels = torch.cat([torch.ones(1, 50), torch.zeros(1, 50)], dim=1)
-    expected = 2 * binary_cross_entropy_with_logits(scores, labels)  # two means of 50, not one of 100
+    expected = 2 * binary_cross_entropy_with_logits(scores, labels)  # two means over 50, not one over 100
     torch.testing.assert_close(jsd(scores, labels.bool()), expected)
 
 
-def test_temperature_sharpens() -> None:
+def test_temperature_divides_the_scores() -> None:
     scores, positives, negatives = problem(4, 4, 1)
-    cold = nt_xent(scores, positives, negatives, temperature=0.1)
-    torch.testing.assert_close(cold, nt_xent(scores * 5, positives, negatives, temperature=0.5))
+    low = nt_xent(scores, positives, negatives, temperature=0.1)
+    torch.testing.assert_close(low, nt_xent(scores * 5, positives, negatives, temperature=0.5))

@@ -15,7 +15,7 @@ from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.pretrained import load_model, save_model
 from mvgrl.settings import Output, Settings
-from mvgrl.training import fit
+from mvgrl.training import Trained, fit
 
 SETTINGS = Settings(hidden=8, epochs=3, normalise="standard", sampler="full")
 
@@ -30,6 +30,11 @@ def graph_set() -> Graph:
     return Graph.join([random_graph(n, n) for n in (8, 12, 6)])
 
 
+@pytest.fixture(scope="module")
+def trained() -> Trained:
+    return fit(random_graph(), SETTINGS, device="cpu")
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -40,7 +45,7 @@ def graph_set() -> Graph:
     ],
     ids=["standard-score", "labels", "diffpool", "graphs"],
 )
-def test_a_saved_model_gives_the_same_bits(settings: Settings, tmp_path: Path) -> None:
+def test_loaded_model_gives_the_same_bits(settings: Settings, tmp_path: Path) -> None:
     graph = random_graph() if settings.task == "node" else graph_set()
     trained = fit(graph, settings, device="cpu")
     save_model(trained, tmp_path / "model", about={"accuracy": 0.9})
@@ -53,25 +58,25 @@ def test_a_saved_model_gives_the_same_bits(settings: Settings, tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
-def test_the_card_says_what_it_is(tmp_path: Path) -> None:
-    save_model(fit(random_graph(), SETTINGS, device="cpu"), tmp_path / "model", about={"trained on": "20 nodes"})
+def test_model_card_describes_the_model(trained: Trained, tmp_path: Path) -> None:
+    save_model(trained, tmp_path / "model", about={"trained on": "20 nodes"})
     card = (tmp_path / "model" / "README.md").read_text()
     for words in ("node embedder", "adjacency, ppr", "| epochs | 3 |", "| trained on | 20 nodes |", "Hassani"):
         assert words in card
     assert json.loads((tmp_path / "model" / "config.json").read_text())["settings"]["hidden"] == 8
 
 
-def test_a_model_is_replaced_and_anything_else_is_left_alone(tmp_path: Path) -> None:
+def test_saving_replaces_a_model_but_no_other_folder(trained: Trained, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    save_model(fit(random_graph(), SETTINGS, device="cpu"), folder)  # an empty folder is free
+    save_model(trained, folder)  # an empty folder may be used
     save_model(fit(random_graph(), replace(SETTINGS, hidden=4), device="cpu"), folder)
     assert load_model(folder, device="cpu")[0].model.settings.hidden == 4
     mine = tmp_path / "thesis"
     mine.mkdir()
-    (mine / "chapter.tex").write_text("years of work")
+    (mine / "chapter.tex").write_text("text")
     with pytest.raises(InputError, match="nothing was written"):
-        save_model(fit(random_graph(), SETTINGS, device="cpu"), mine)
+        save_model(trained, mine)
     assert [path.name for path in mine.iterdir()] == ["chapter.tex"]
 
 
@@ -90,9 +95,9 @@ def test_a_model_is_replaced_and_anything_else_is_left_alone(tmp_path: Path) -> 
         ("missing key", "does not contain a complete model"),
     ],
 )
-def test_a_damaged_or_foreign_folder_is_refused(damage: str, message: str, tmp_path: Path) -> None:
+def test_damaged_or_foreign_folder_is_rejected(damage: str, message: str, trained: Trained, tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    save_model(fit(random_graph(), SETTINGS, device="cpu"), folder)
+    save_model(trained, folder)
     config, weights = folder / "config.json", folder / "model.safetensors"
     values = json.loads(config.read_text())
     if damage == "no folder":
@@ -122,23 +127,23 @@ def test_a_damaged_or_foreign_folder_is_refused(damage: str, message: str, tmp_p
         load_model(folder, device="cpu")
 
 
-def test_ones_own_functions_cannot_be_saved(tmp_path: Path) -> None:
-    def own(views):
+def test_model_with_a_custom_function_cannot_be_saved(tmp_path: Path) -> None:
+    def own_mode(views):
         yield views[0].nodes, views[1].graphs
 
-    trained = fit(random_graph(), replace(SETTINGS, mode=own), device="cpu")
-    with pytest.raises(SettingsError, match="mode has a component of your own"):
+    trained = fit(random_graph(), replace(SETTINGS, mode=own_mode), device="cpu")
+    with pytest.raises(SettingsError, match=r"mode has a custom component, .*own_mode, which cannot be saved"):
         save_model(trained, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_loaded_model_asks_for_the_graph(tmp_path: Path) -> None:
-    save_model(fit(random_graph(), SETTINGS, device="cpu"), tmp_path / "model")
+def test_loaded_model_needs_a_graph_to_embed(trained: Trained, tmp_path: Path) -> None:
+    save_model(trained, tmp_path / "model")
     with pytest.raises(InputError, match="give the graph"):
         load_model(tmp_path / "model", device="cpu")[0].represent()
 
 
-def test_a_model_saved_by_0_1_gives_the_same_bits() -> None:
+def test_model_saved_by_0_1_gives_the_same_bits() -> None:
     data = Path(__file__).parent / "data"
     embedder = mvgrl.load(data / "model-0.1.0", device="cpu")
     assert (str(embedder.bound), embedder.join, embedder.unit_length) == (
@@ -150,8 +155,8 @@ def test_a_model_saved_by_0_1_gives_the_same_bits() -> None:
     np.testing.assert_array_equal(vectors, np.load(data / "model-0.1.0-vectors.npy"))
 
 
-def test_the_output_is_saved_with_the_model(tmp_path: Path) -> None:
-    trained, output = fit(random_graph(), SETTINGS, device="cpu"), Output(join="concatenate", unit_length=True)
+def test_output_options_are_saved_with_the_model(trained: Trained, tmp_path: Path) -> None:
+    output = Output(join="concatenate", unit_length=True)
     save_model(trained, tmp_path / "model", output=output)
     loaded = load_model(tmp_path / "model", device="cpu")
     assert loaded.output == output

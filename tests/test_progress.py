@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "file"])
-def test_progress_goes_to_a_terminal_and_nowhere_else(
+def test_progress_bar_is_shown_on_a_terminal_only(
     stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")

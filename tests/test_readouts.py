@@ -49,11 +49,11 @@ def test_diffpool_to_one_cluster_sums_a_convolution() -> None:
     )
 
 
-def test_diffpool_2_equals_its_formulas_graph_by_graph() -> None:
+def test_diffpool_2_equals_its_formulas_for_each_graph() -> None:
     sizes = (5, 9, 1)
     V, view = random_view(sizes)
     readout, H = READOUTS["diffpool-2"]().build(4, 1, max(sizes)), torch.randn(sum(sizes), 4)
-    assert readout.most == 3
+    assert readout.max_clusters == 3
     pooled = readout([H], view, batch_of(sizes))
     assert pooled.cluster_counts == (2, 3, 1)
     links, entropies, clusters, start = [], [], [], 0
@@ -71,8 +71,8 @@ def test_diffpool_2_equals_its_formulas_graph_by_graph() -> None:
     torch.testing.assert_close(pooled.loss, torch.stack(links).mean() + torch.cat(entropies).mean())
 
 
-def test_a_graph_larger_than_any_in_training_uses_all_clusters() -> None:
-    readout = DiffPool2(4, most=2)
+def test_graph_larger_than_the_training_graphs_uses_all_clusters() -> None:
+    readout = DiffPool2(4, max_clusters=2)
     sizes = (20,)
     pooled = readout([torch.randn(20, 4)], random_view(sizes)[1], batch_of(sizes))
     assert pooled.cluster_counts == (2,)

@@ -1,9 +1,10 @@
-"""Devices, generators, threads, TF32 and memory; where there is a GPU, it agrees with the CPU."""
+"""Devices, generators, threads, TF32 and memory; with a GPU, that it agrees with the CPU."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -12,10 +13,10 @@ import scipy.sparse as sp
 import torch
 
 from mvgrl import runtime
+from mvgrl.automatic import resolve
 from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
-from mvgrl.graphs.features import FeatureEncoder
-from mvgrl.model import MVGRL
+from mvgrl.inputs import prepare
 from mvgrl.runtime import (
     allow_tf32,
     generator_for,
@@ -25,7 +26,7 @@ from mvgrl.runtime import (
     use_torch_threads,
 )
 from mvgrl.settings import Settings
-from mvgrl.training import fit, make_batches
+from mvgrl.training import fit
 from mvgrl.views import PPR
 
 
@@ -36,12 +37,12 @@ def test_auto_prefers_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", torch.device("cpu")], ids=["name", "object"])
-def test_a_device_is_given_by_name_or_as_an_object(device: str | torch.device) -> None:
+def test_device_can_be_a_name_or_an_object(device: str | torch.device) -> None:
     assert resolve_device(device) == torch.device("cpu")
 
 
 @pytest.mark.parametrize("device", ["cuda:99", "gpu", "toaster"])
-def test_an_unavailable_device_is_refused_with_an_alternative(device: str) -> None:
+def test_unavailable_device_is_rejected_with_an_alternative(device: str) -> None:
     with pytest.raises(SettingsError, match=rf"device '{device}' is not available .*; use 'auto' or 'cpu'") as caught:
         resolve_device(device)
     assert caught.value.__suppress_context__
@@ -62,7 +63,7 @@ def test_generators_do_not_touch_the_global_random_state() -> None:
 
 
 def test_numba_uses_as_many_threads_as_torch() -> None:
-    # In a process of its own: the tests themselves run on one thread. One thread more than numba allows is capped.
+    # In a separate process, because the tests run on one thread. More threads than numba allows are capped.
     code = (
         "import numba, torch; from mvgrl.runtime import use_torch_threads\n"
         "most = numba.get_num_threads()\n"
@@ -74,7 +75,7 @@ def test_numba_uses_as_many_threads_as_torch() -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_use_torch_threads_leaves_one_thread_alone() -> None:
+def test_use_torch_threads_keeps_a_single_thread() -> None:
     use_torch_threads()
     assert numba.get_num_threads() == torch.get_num_threads() == 1
 
@@ -108,11 +109,11 @@ def test_memory_is_kept_inside_the_block_and_released_after_an_error(monkeypatch
     monkeypatch.setattr(runtime.sys, "platform", "linux")
     with pytest.raises(ZeroDivisionError), kept_between_steps():
         raise ZeroDivisionError
-    assert [call[0] for call in library.calls] == [-4, -1, -2, -4, -1, -2, 0]  # set, set back, memory released
+    assert [call[0] for call in library.calls] == [-4, -1, -2, -4, -1, -2, 0]  # set, reset, memory released
     assert all(kept != usual for kept, usual in zip(library.calls[:3], library.calls[3:6], strict=True))
 
 
-def test_memory_is_left_alone_without_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allocator_is_not_changed_without_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(runtime.ctypes, "CDLL", lambda name: asked.append(name) or object())
     bodies = []
@@ -162,12 +163,10 @@ def graph_for(settings: Settings) -> Graph:
 
 
 def loss_and_gradients(settings: Settings, device: str) -> list[torch.Tensor]:
-    graph = graph_for(settings)
-    encoder = FeatureEncoder(normalise="standard").fit(graph)
-    batches = make_batches(graph, settings, encoder, device=device)
-    model = MVGRL(settings, encoder.width, largest=batches.largest).to(device)
-    generator = torch.Generator().manual_seed(0)
-    loss = model(next(iter(batches.epoch(generator))), generator)
+    settings = resolve(graph_for(settings), replace(settings, normalise="standard"), device="cpu").settings
+    inputs = prepare(graph_for(settings), settings, device=device)
+    model, generator = inputs.model(0), torch.Generator().manual_seed(0)
+    loss = model(next(iter(inputs.batches().epoch(generator))), generator)
     loss.backward()
     return [loss.detach().cpu(), *(p.grad.cpu() for p in model.parameters() if p.grad is not None)]
 

@@ -1,4 +1,4 @@
-"""Python and the command line are two faces of one door: for the same graph they give the same bits."""
+"""Python and the command line give the same bits for the same graph."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def wine() -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray]:
     return edges, nodes, data.target
 
 
-def test_dense_features() -> None:
+def test_python_and_shell_agree_for_dense_features() -> None:
     edges, nodes, target = wine()
     edges.to_csv("edges.csv", index=False)
     nodes.to_csv("nodes.csv", index=False)
@@ -52,7 +52,7 @@ def test_dense_features() -> None:
     assert normalized_mutual_info_score(target, clusters) > 0.6
 
 
-def test_sparse_features() -> None:
+def test_python_and_shell_agree_for_sparse_features() -> None:
     rng = np.random.default_rng(0)
     links = sp.random(60, 60, 0.05, random_state=rng, data_rvs=np.ones, format="csr")
     words = sp.csr_array(sp.random(60, 40, 0.1, random_state=rng, data_rvs=np.ones))
@@ -63,7 +63,7 @@ def test_sparse_features() -> None:
     assert "by row" in embedder.choices_["normalise"]
 
 
-def test_no_features() -> None:
+def test_python_and_shell_agree_without_features() -> None:
     edges, _, _ = wine()
     edges.to_parquet("edges.parquet")
     embedder = NodeEmbedder(**FEW).fit(edges)
@@ -71,7 +71,7 @@ def test_no_features() -> None:
     assert "degrees" in embedder.choices_["features"]
 
 
-def test_many_graphs() -> None:
+def test_python_and_shell_agree_for_many_graphs() -> None:
     rng = np.random.default_rng(0)
     parts = [
         pd.DataFrame({"graph": f"g{graph}", "source": rng.integers(8, size=14), "target": rng.integers(8, size=14)})

@@ -32,7 +32,7 @@ def node_batches(graph: Graph, **options) -> NodeBatches:
 
 
 def nodes_of(batch: Batch, rows: torch.Tensor | None = None) -> torch.Tensor:
-    """Which nodes a batch takes: each node's only feature is its own number."""
+    """The nodes of a batch: the only feature of a node is its index."""
     return batch.features.dense()[batch.rows if rows is None else rows].flatten().long()
 
 
@@ -41,7 +41,7 @@ samplers = pytest.mark.parametrize("sampler", [s() for s in SAMPLERS.values() if
 
 @samplers
 @given(nodes=st.integers(1, 60), share=st.floats(0.01, 1), edges=st.booleans(), seed=st.integers(0, 10**6))
-def test_a_sample_has_the_asked_number_of_distinct_nodes(
+def test_sample_has_the_requested_number_of_distinct_nodes(
     sampler, nodes: int, share: float, edges: bool, seed: int
 ) -> None:
     graph = random_graph(nodes, seed) if edges else Graph.from_edges([], [], nodes=nodes)
@@ -53,7 +53,7 @@ def test_a_sample_has_the_asked_number_of_distinct_nodes(
     assert torch.equal(sample, sampler(SparseMatrix.from_scipy(graph.adjacency), size, seeded(seed)))
 
 
-def test_a_window_is_contiguous_and_reaches_both_ends() -> None:
+def test_window_is_contiguous_and_reaches_both_ends() -> None:
     adjacency = SparseMatrix.from_scipy(ring(6).adjacency)
     starts = set()
     for seed in range(60):
@@ -63,7 +63,7 @@ def test_a_window_is_contiguous_and_reaches_both_ends() -> None:
     assert starts == {0, 1, 2}
 
 
-def test_walks_keep_edges_where_uniform_nodes_do_not() -> None:
+def test_walks_keep_edges_that_uniform_samples_lose() -> None:
     adjacency = SparseMatrix.from_scipy(ring(20_000).adjacency, symmetric=True)
 
     def kept(name: str) -> int:
@@ -73,14 +73,14 @@ def test_walks_keep_edges_where_uniform_nodes_do_not() -> None:
     assert kept("walk") > 200 > 20 > kept("nodes")
 
 
-def test_walkers_go_on_until_there_are_enough() -> None:
-    pairs = Graph.from_edges(np.arange(0, 40, 2), np.arange(1, 40, 2))  # a walk sees two nodes at most
+def test_walks_restart_until_there_are_enough_nodes() -> None:
+    pairs = Graph.from_edges(np.arange(0, 40, 2), np.arange(1, 40, 2))  # a walk visits at most two nodes
     sample = walk(SparseMatrix.from_scipy(pairs.adjacency), 40, seeded(), length=5)
     assert sorted(sample.tolist()) == list(range(40))
 
 
 @pytest.mark.parametrize("sampler", ["nodes", "window", "walk"])
-def test_every_view_and_the_features_give_the_same_nodes(sampler: str) -> None:
+def test_all_views_and_features_are_sampled_at_the_same_nodes(sampler: str) -> None:
     graph = random_graph(30)
     (batch,) = node_batches(graph, sampler=SAMPLERS[sampler](), sample_size=12, batch_size=3).epoch(seeded())
     assert batch.sizes == (12, 12, 12)
@@ -91,7 +91,7 @@ def test_every_view_and_the_features_give_the_same_nodes(sampler: str) -> None:
     assert batch.owner.tolist() == [0] * 12 + [1] * 12 + [2] * 12
 
 
-def test_features_are_projected_for_the_sampled_nodes_alone() -> None:
+def test_only_features_of_sampled_nodes_are_in_the_batch() -> None:
     options = dict(sampler=SAMPLERS["nodes"](), sample_size=5, batch_size=3)
     (few,) = node_batches(random_graph(30), **options).epoch(seeded())
     assert few.features.shape[0] == len(set(nodes_of(few).tolist())) <= 15
@@ -100,15 +100,15 @@ def test_features_are_projected_for_the_sampled_nodes_alone() -> None:
     assert most.features.shape[0] == 30
 
 
-def test_permuted_features_are_the_samples_own_in_another_order() -> None:
+def test_negatives_permute_the_features_within_each_sample() -> None:
     options = dict(sampler=SAMPLERS["nodes"](), sample_size=12, batch_size=3)
     (batch,) = node_batches(random_graph(30), **options).epoch(seeded())
     own, other = nodes_of(batch).view(3, 12), nodes_of(batch, batch.negative_rows).view(3, 12)
     assert torch.equal(own.sort(1).values, other.sort(1).values)
     assert not torch.equal(own, other)
-    (whole,) = node_batches(random_graph(30)).epoch(seeded())
-    assert whole.rows is None
-    assert sorted(whole.negative_rows.tolist()) == list(range(30))
+    (full,) = node_batches(random_graph(30)).epoch(seeded())
+    assert full.rows is None
+    assert sorted(full.negative_rows.tolist()) == list(range(30))
 
 
 def test_corrupted_adjacency_is_sampled_at_the_same_nodes() -> None:
@@ -121,7 +121,7 @@ def test_corrupted_adjacency_is_sampled_at_the_same_nodes() -> None:
     assert batch.has_negatives
 
 
-def test_corruption_keeps_degrees_and_graphs_and_moves_edges() -> None:
+def test_corruption_moves_edges_but_keeps_degrees_and_graphs() -> None:
     graphs = [ring(50), ring(80)]
     graph = Graph.join(graphs)
     corrupted = corrupt_adjacency(graph, seeded())
@@ -130,7 +130,7 @@ def test_corruption_keeps_degrees_and_graphs_and_moves_edges() -> None:
     assert corrupted.edges > 0.9 * graph.edges
     assert (graph.adjacency.multiply(corrupted.adjacency)).nnz < 0.2 * graph.adjacency.nnz
     degrees = np.asarray(corrupted.adjacency.sum(1)).ravel()
-    assert np.mean(degrees == 2) > 0.85  # but for the few edges that became loops or met another
+    assert np.mean(degrees == 2) > 0.85  # except for the few edges that became self-loops or duplicates
 
 
 def graph_batches(sizes: tuple[int, ...], **options) -> GraphBatches:
@@ -140,7 +140,7 @@ def graph_batches(sizes: tuple[int, ...], **options) -> GraphBatches:
     return GraphBatches(features, (adjacency,), torch.from_numpy(graph.offsets), adjacency, **options)
 
 
-def test_an_epoch_sees_every_graph_once_and_none_alone() -> None:
+def test_epoch_has_every_graph_once_and_no_batch_of_one() -> None:
     batches = list(graph_batches((3, 4, 5, 6, 7), batch_size=2).epoch(seeded()))
     assert sorted(size for batch in batches for size in batch.sizes) == [3, 4, 5, 6, 7]
     assert all(len(batch.sizes) >= 2 for batch in batches)
@@ -148,22 +148,21 @@ def test_an_epoch_sees_every_graph_once_and_none_alone() -> None:
     assert sorted(seen.tolist()) == list(range(25))
 
 
-def test_shuffling_changes_nothing_but_order() -> None:
+def test_shuffling_changes_only_the_order() -> None:
     (batch,) = graph_batches((3, 4, 5), batch_size=3).epoch(seeded(1))
-    whole = graph_batches((3, 4, 5), batch_size=3)
-    (ordered,) = whole.whole()
+    (ordered,) = graph_batches((3, 4, 5), batch_size=3).whole()
     nodes = batch.features.dense().flatten().long()
     assert not torch.equal(nodes, torch.arange(12))
     assert torch.equal(batch.views[0].dense(), ordered.views[0].dense()[nodes][:, nodes])
 
 
-def test_samples_inside_graphs() -> None:
+def test_large_graphs_of_a_batch_are_sampled() -> None:
     batches = graph_batches((3, 40), batch_size=2, sampler=Walk(), sample_size=10)
     (batch,) = batches.epoch(seeded())
     assert sorted(batch.sizes) == [3, 10]
     assert batches.largest == 10
-    (whole,) = batches.whole()
-    assert whole.sizes == (3, 40)
+    (full,) = batches.whole()
+    assert full.sizes == (3, 40)
 
 
 @pytest.mark.parametrize("sizes", [(4,), (3, 3), (2, 5, 1)])

@@ -1,4 +1,4 @@
-"""Settings: each defined once, checked, hashed, and followed by flags, files, parameters and documentation."""
+"""Settings are defined once and checked; flags, files, parameters and docstrings follow from the definitions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_settings_are_values() -> None:
     assert "hidden=8" in repr(Settings(hidden=8))
 
 
-def test_id_distinguishes_settings_and_survives_a_file() -> None:
+def test_id_distinguishes_settings_and_survives_a_round_trip() -> None:
     settings = Settings(
         task="graph", views=("adjacency", PPR(top_k=8)), bound="nt-xent:temperature=0.2", dropout=0.5, sampler="walk"
     )
@@ -111,7 +111,7 @@ def test_ids_of_recorded_runs_do_not_change() -> None:
         (dict(draw_two_views=True, encoder="shared"), "at least three views"),
     ],
 )
-def test_wrong_settings_are_rejected_with_a_remedy(settings: dict, message: str) -> None:
+def test_invalid_settings_are_rejected_with_a_remedy(settings: dict, message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
         Settings(**settings)
 
@@ -124,12 +124,12 @@ def test_wrong_settings_are_rejected_with_a_remedy(settings: dict, message: str)
         (dict(unit_length=1), "unit_length is 1; it must be true or false"),
     ],
 )
-def test_wrong_output_options_are_rejected(options: dict, message: str) -> None:
+def test_invalid_output_options_are_rejected(options: dict, message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
         Output(**options)
 
 
-def test_an_unknown_key_suggests_the_nearest() -> None:
+def test_unknown_key_suggests_the_closest_one() -> None:
     with pytest.raises(SettingsError, match="unknown setting 'learning-rate'; did you mean 'learning_rate'"):
         Settings.from_dict({"learning-rate": 0.1})
 
@@ -138,7 +138,7 @@ def test_an_unknown_key_suggests_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("setting", [name for name in kinds() if name not in ("views", "negatives")])
-def test_objects_names_and_mappings_of_a_component_mean_the_same(setting: str) -> None:
+def test_component_can_be_given_as_name_mapping_or_object(setting: str) -> None:
     for name, kind in kinds()[setting].registry.items():
         more = {"readout": "diffpool-2"} if name == "multi-scale" else {}
         task = "graph" if name in ("global", "hybrid") else "node"
@@ -147,7 +147,7 @@ def test_objects_names_and_mappings_of_a_component_mean_the_same(setting: str) -
         assert str(getattr(variants[0], setting)) == name
 
 
-def test_parameters_of_a_component_are_written_and_read() -> None:
+def test_component_parameters_survive_a_round_trip() -> None:
     settings = Settings(bound="nt-xent:temperature=0.2", sampler="walk:length=5", views="adjacency", mode="ensemble")
     assert (settings.bound.temperature, settings.sampler.length) == (0.2, 5)
     written = settings.to_dict()
@@ -155,32 +155,34 @@ def test_parameters_of_a_component_are_written_and_read() -> None:
     assert Settings.from_dict(written) == settings
 
 
-def test_functions_of_ones_own_work_and_cannot_be_saved() -> None:
-    def own(*arguments: object) -> object:
+def test_custom_functions_work_but_cannot_be_saved() -> None:
+    def own_function(*arguments: object) -> object:
         return arguments
 
     for setting in ("mode", "bound", "sampler"):
-        settings = Settings(**{setting: own})
+        settings = Settings(**{setting: own_function})
         assert getattr(settings, setting)(1, 2) == (1, 2)
         assert settings.id != Settings().id
-        with pytest.raises(SettingsError, match=f"{setting} has a component of your own, .*own"):
+        with pytest.raises(
+            SettingsError, match=f"{setting} has a custom component, .*own_function, which cannot be saved"
+        ):
             settings.check_saveable()
     Settings(bound="nt-xent:temperature=0.1").check_saveable()
 
 
-def test_a_view_of_ones_own_cannot_be_saved() -> None:
+def test_custom_view_cannot_be_saved() -> None:
     @dataclass(frozen=True)
     class Mine(PPR):
         pass
 
-    with pytest.raises(SettingsError, match="views has a component of your own, ppr"):
+    with pytest.raises(SettingsError, match="views has a custom component, ppr, which cannot be saved"):
         Settings(views=("adjacency", Mine())).check_saveable()
 
 
 # Defined once
 
 
-def test_flags_files_parameters_and_documentation_follow_the_definitions() -> None:
+def test_flags_files_parameters_and_docstrings_follow_the_definitions() -> None:
     training, output = [f.name for f in fields(TrainingFields)], [f.name for f in fields(OutputFields)]
     assert [f.name for f in fields(Chosen)] == ["config", "temperature", "task", *training, *output]
     assert [f.name for f in fields(Written)] == output
@@ -204,7 +206,7 @@ def test_help_texts_name_every_choice() -> None:
 NEW = '    warmth: int = integer(3, "How warm.", least=2, later=True)\n'
 
 
-def test_a_new_setting_needs_its_definition_only(tmp_path: Path) -> None:
+def test_new_setting_needs_only_its_definition(tmp_path: Path) -> None:
     package = tmp_path / "mvgrl"
     shutil.copytree(Path(mvgrl.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     settings = package / "settings.py"
@@ -240,7 +242,7 @@ assert main(["embed", "--help"]) == 0
     assert done.stderr.count("warmth is 1; it must be an integer, at least 2") == 2
 
 
-def test_a_printed_file_reads_back(tmp_path: Path) -> None:
+def test_printed_configuration_can_be_read_back(tmp_path: Path) -> None:
     settings = literal({"views": ["adjacency", "heat:t=3:top_k=9"], "bound": "nt-xent:temperature=0.2"})
     (tmp_path / "run.toml").write_text(write_config(settings, Output(join="concatenate"), 7, "cpu"))
     values = read_config(tmp_path / "run.toml")

@@ -1,4 +1,4 @@
-"""Many seeds as one stack give what each gives alone."""
+"""Seeds trained as one stack give the same results as seeds trained one by one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from mvgrl import Graph, Settings, fit
 from mvgrl.errors import MVGRLError
 
-SEEDS = (3, 4, 5, 9)
+SEEDS = (3, 4, 9)
 
 
 def random_graph(nodes: int = 60, edges: int = 200) -> Graph:
@@ -27,13 +27,11 @@ def random_graph(nodes: int = 60, edges: int = 200) -> Graph:
         dict(layers=2, encoder="shared", mode="ensemble", norm="layer"),
         dict(readout="mean", normalise="standard"),
         dict(readout="sum", bound="nt-xent", discriminator="dot", l2=0.01),
-        dict(negatives="both"),
-        dict(dropout=0.2),
-        dict(frozen_encoder=True),
+        dict(dropout=0.2),  # not stackable, so trained one by one
     ],
 )
-def test_a_seed_in_a_stack_gives_what_it_gives_alone(choices: dict) -> None:
-    settings = Settings(hidden=16, epochs=12, patience=3, learning_rate=0.01, **choices)
+def test_stacked_seeds_equal_single_seeds(choices: dict) -> None:
+    settings = Settings(hidden=16, epochs=8, patience=3, learning_rate=0.01, **choices)
     runs = fit(random_graph(), settings, seed=SEEDS, device="cpu", stack=50)
     for seed, run in zip(SEEDS, runs, strict=True):
         alone = fit(random_graph(), settings, seed=seed, device="cpu")
@@ -42,11 +40,11 @@ def test_a_seed_in_a_stack_gives_what_it_gives_alone(choices: dict) -> None:
         np.testing.assert_allclose(run.represent()[0], alone.represent()[0], rtol=1e-3, atol=1e-4)
 
 
-def test_seeds_stop_on_their_own_and_leave_the_stack() -> None:
+def test_each_seed_stops_early_by_itself_and_leaves_the_stack() -> None:
     settings = Settings(hidden=16, epochs=60, patience=4, learning_rate=0.05)
     sizes: list[int] = []
     callbacks = [lambda epoch: sizes.append(epoch.seeds)]
-    runs = fit(random_graph(), settings, seed=SEEDS, device="cpu", stack=4, callbacks=callbacks)
+    runs = fit(random_graph(), settings, seed=SEEDS, device="cpu", stack=3, callbacks=callbacks)
     lengths = [len(run.history.losses) for run in runs]
     assert len(set(lengths)) > 1
     assert sizes == [sum(length > epoch for length in lengths) for epoch in range(max(lengths))]
@@ -55,7 +53,7 @@ def test_seeds_stop_on_their_own_and_leave_the_stack() -> None:
         assert run.history.best_loss == min(run.history.losses)
 
 
-def test_stacks_of_any_size_give_the_same() -> None:
+def test_stack_size_does_not_change_the_result() -> None:
     settings = Settings(hidden=8, epochs=5)
     together, *others = (
         fit(random_graph(), settings, seed=SEEDS, device="cpu", stack=stack) for stack in (50, 2, None)
@@ -65,10 +63,10 @@ def test_stacks_of_any_size_give_the_same() -> None:
             np.testing.assert_allclose(a.represent()[0], b.represent()[0], rtol=1e-4, atol=1e-6)
 
 
-def test_a_diverged_seed_is_told() -> None:
+def test_diverging_seed_is_reported() -> None:
     graph = random_graph()
     with pytest.raises(MVGRLError, match="the loss became"):
-        fit(graph, Settings(hidden=8, epochs=50, learning_rate=1e38), seed=SEEDS, device="cpu", stack=4)
+        fit(graph, Settings(hidden=8, epochs=50, learning_rate=1e38), seed=SEEDS, device="cpu", stack=3)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +74,14 @@ def test_a_diverged_seed_is_told() -> None:
     [
         dict(task="graph"),
         dict(negatives="adjacency"),
+        dict(negatives="both"),
+        dict(dropout=0.2),
         dict(norm="batch"),
         dict(noise=0.1),
         dict(readout="diffpool-1"),
         dict(frozen_encoder=True),
     ],
 )
-def test_what_cannot_share_a_stack(choices: dict) -> None:
+def test_random_stateful_and_frozen_models_are_not_stackable(choices: dict) -> None:
     assert Settings().stackable
     assert not Settings(**choices).stackable

@@ -1,4 +1,4 @@
-"""What "auto" means for a graph. Python and the command line resolve it here, in the same way."""
+"""What "auto" means for a graph. Python and the command line both resolve it here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 
 @dataclass(frozen=True)
 class Resolved:
-    """Settings without open choices, and what was chosen: a sentence with the reason per setting."""
+    """Settings without open choices, and what was chosen and why, in one sentence per setting."""
 
     settings: Settings
     choices: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def resolve(
     device: torch.device | str = "cpu",
     memory: int | None = None,
 ) -> Resolved:
-    """Choose what the settings leave open, by the graph, the device and its memory in bytes.
+    """Choose what the settings leave open, based on the graph, the device and its memory in bytes.
 
     A mapping, unlike :class:`mvgrl.Settings`, may also leave the task open.
 
@@ -78,7 +78,7 @@ def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str])
         if settings.features == AUTO:
             labels = encoder.kind_ == "labels"
             choices["features"] = "node labels as features" if labels else "degrees as features (none are given)"
-        # Scaling is for given features; on the others only "standard" has an effect, and no graph asks for it.
+        # Scaling is for given features; on others only "standard" has an effect, and it is never chosen for them.
         return replace(settings, normalise="row") if settings.normalise == AUTO else settings
     if settings.normalise != AUTO:
         return settings
@@ -99,17 +99,17 @@ def _resolve_views(graph: Graph, settings: Settings, device: torch.device, choic
     entries = int(np.sum(graph.sizes.astype(np.float64) ** 2))
     limit = EXACT_ENTRIES["cpu" if device.type == "cpu" else "cuda"] if graph.count == 1 else EXACT_ENTRIES_OF_MANY
     size = f"{graph.nodes:,} nodes" if graph.count == 1 else f"{entries:,} entries"
-    views, said = [], []
+    views, reasons = [], []
     for view in settings.views:
         if isinstance(view, Diffusion) and view.open:
             if entries > limit:
                 view = replace(view, top_k=TOP_K)  # type: ignore[call-arg]
-                said.append(f"{view.name} sparse, the {TOP_K} largest entries per row ({size})")
+                reasons.append(f"{view.name} sparse, the {TOP_K} largest entries per row ({size})")
             else:
-                said.append(f"{view.name} exact ({size})")
+                reasons.append(f"{view.name} exact ({size})")
         views.append(view)
-    if said:
-        choices["views"] = "; ".join(said)
+    if reasons:
+        choices["views"] = "; ".join(reasons)
     return replace(settings, views=tuple(views))
 
 

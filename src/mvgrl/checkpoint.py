@@ -74,7 +74,7 @@ class RunState:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    """Write a safetensors file through Python, since the package's own writer hides why the disk refused."""
+    """Write a safetensors file through Python, since the package's writer hides the reason when the disk refuses."""
     from safetensors.torch import save
 
     path.write_bytes(save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata))

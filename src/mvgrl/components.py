@@ -34,10 +34,10 @@ class Component:
 
 
 @dataclass(frozen=True)
-class Own(Component):
-    """A function of the user's own in the role of a component. It works like any other, but cannot be saved."""
+class Custom(Component):
+    """A user-defined function as a component. It works like any other component, but cannot be saved."""
 
-    name: ClassVar[str] = "own"
+    name: ClassVar[str] = "custom"
 
     function: Callable[..., Any]
 
@@ -49,17 +49,19 @@ class Own(Component):
         return f"{self.function.__module__}:{getattr(self.function, '__qualname__', repr(self.function))}"
 
 
-def resolve(kind: str, base: type[C], registry: Mapping[str, type[C]], choice: Any, own: type[Any] | None = None) -> C:
+def resolve(
+    kind: str, base: type[C], registry: Mapping[str, type[C]], choice: Any, custom: type[Any] | None = None
+) -> C:
     """The component meant by a choice: a name, "name:parameter=value", a mapping with a name, or an object.
 
-    ``own`` is the class that wraps a plain function, for kinds that accept one.
+    ``custom`` is the class that wraps a plain function, for kinds that accept one.
     """
     if isinstance(choice, base):
         return choice
     if isinstance(choice, str):
         choice = _parsed(kind, choice)
-    if own is not None and callable(choice) and not isinstance(choice, type):
-        return own(choice)
+    if custom is not None and callable(choice) and not isinstance(choice, type):
+        return custom(choice)
     if not isinstance(choice, Mapping):
         raise SettingsError(
             f"{kind} is {choice!r} ({type(choice).__name__}); give a name such as {next(iter(registry))!r}, "
@@ -79,7 +81,7 @@ def resolve(kind: str, base: type[C], registry: Mapping[str, type[C]], choice: A
 def is_registered(component: Component, registry: Mapping[str, type[Component]]) -> bool:
     """Whether the registry would build the same kind of component from its name.
 
-    >>> is_registered(Own(print), {"own": Component})
+    >>> is_registered(Custom(print), {"custom": Component})
     False
     """
     return registry.get(component.name) is type(component)

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from mvgrl.components import Component, Own
+from mvgrl.components import Component, Custom
 
 
 class Scale(NamedTuple):
@@ -77,8 +77,8 @@ def ensemble(views: Sequence[ViewCodes]) -> ScalePairs:
 class Mode(Component):
     """A contrast mode as a component: called with the codes of the views, it yields pairs of scales."""
 
-    uses_clusters: ClassVar[bool] = False  # contrasts clusters, where the readout makes them
-    needs_clusters: ClassVar[bool] = False  # cannot do without them
+    uses_clusters: ClassVar[bool] = False  # contrasts clusters if the readout makes them
+    needs_clusters: ClassVar[bool] = False  # does not work without them
     needs_many_graphs: ClassVar[bool] = False  # contrasts graphs with other graphs
     fewest_views: ClassVar[int] = 2
     across_views: ClassVar[bool] = True  # contrasts views with each other
@@ -145,8 +145,8 @@ class Ensemble(Mode):
 
 
 @dataclass(frozen=True)
-class OwnMode(Own, Mode):
-    """A function of the user's own, from the codes of the views to pairs of scales."""
+class CustomMode(Custom, Mode):
+    """A user-defined function from the codes of the views to pairs of scales."""
 
     uses_clusters: ClassVar[bool] = True
 

@@ -88,7 +88,7 @@ class Sealed:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """From plain values, as a file holds them; an unknown key is an error."""
+        """Build from plain values, as read from a file; an unknown key is an error."""
         known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
         for key in values:
             check_name("setting", key, known)

@@ -222,7 +222,7 @@ class Encoder(Component):
     """How the views are encoded, as a component."""
 
     def count(self, views: int) -> int:
-        """The number of GCNs for so many views; view i uses GCN i modulo this number."""
+        """The number of GCNs for this number of views; view i uses GCN i modulo this number."""
         raise NotImplementedError
 
 

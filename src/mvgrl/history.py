@@ -1,4 +1,4 @@
-"""The course of a training: the losses, the lowest of them, and what callbacks are told."""
+"""Training history: the loss of every epoch, the lowest of them, and what callbacks receive."""
 
 from __future__ import annotations
 

@@ -90,9 +90,9 @@ def prepare(
     encoder: FeatureEncoder | None = None,
     choices: Mapping[str, str] | None = None,
 ) -> Inputs:
-    """Compute features and views with the settings as they are; nothing is chosen by the graph.
+    """Compute features and views with the settings as given; nothing is chosen automatically.
 
-    ``encoder``, where given, was fitted before: the graph is new to a trained model.
+    ``encoder`` is given to embed a new graph with a trained model: it was fitted on the training graph.
 
     >>> from mvgrl.settings import literal
     >>> inputs = prepare(Graph.from_edges([0, 1], [1, 2]), literal({"hidden": 8}), device="cpu")

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from mvgrl.components import Component, Own, check_positive
+from mvgrl.components import Component, Custom, check_positive
 
 _LOG_ZERO = -1e30  # finite, so that a row without negatives has a gradient of zero, not NaN
 
@@ -55,7 +55,7 @@ class Bound(Component):
     """A bound as a component: called with (scores, positives, negatives), it returns the loss to minimise."""
 
     cosine: ClassVar[bool] = False  # scores are cosines, not dot products
-    across_samples: ClassVar[bool] = True  # other samples of the same graph count as negatives, too
+    across_samples: ClassVar[bool] = True  # other samples of the same graph also count as negatives
 
     def __call__(self, scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
         """The loss of a matrix of scores."""
@@ -67,7 +67,7 @@ class JSD(Bound):
     """The Jensen–Shannon bound: see :func:`jsd`."""
 
     name: ClassVar[str] = "jsd"
-    # Two samples of one graph share nodes, and this bound weighs every negative alike: it is better off without them.
+    # Two samples of one graph share nodes, and this bound weights all negatives equally: it does better without them.
     across_samples: ClassVar[bool] = False
 
     def __call__(self, scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
@@ -115,8 +115,8 @@ class DV(Bound):
 
 
 @dataclass(frozen=True)
-class OwnBound(Own, Bound):
-    """A function (scores, positives, negatives) -> loss of the user's own."""
+class CustomBound(Custom, Bound):
+    """A user-defined function (scores, positives, negatives) -> loss."""
 
 
 BOUNDS: dict[str, type[Bound]] = {"jsd": JSD, "nce": NCE, "nt-xent": NTXent, "dv": DV}

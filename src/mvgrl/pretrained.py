@@ -30,7 +30,7 @@ def save_model(
 ) -> None:
     """Write a model and its card; ``about`` says what it was trained on and how it scores, as plain values.
 
-    ``output`` is how its vectors are made unless asked otherwise. A folder that contains a model is replaced; any
+    ``output`` is how its vectors are made by default. A folder that contains a model is replaced; any
     other folder that is not empty is left alone.
     """
     trained.model.settings.check_saveable()

@@ -52,7 +52,7 @@ class DiffPool1(nn.Module):
     """One DiffPool to one cluster.
 
     With a single cluster there is nothing to assign: the graph code is the sum over the nodes of one more graph
-    convolution. Both auxiliary losses are constants without a gradient and are left out.
+    convolution. Both auxiliary losses are constants without a gradient and are omitted.
     """
 
     def __init__(self, hidden: int, generator: torch.Generator | None = None) -> None:
@@ -71,23 +71,24 @@ class DiffPool1(nn.Module):
 class DiffPool2(DiffPool1):
     """DiffPool to a quarter as many clusters as nodes, then to one.
 
-    ``most`` is the number of clusters of the largest graph seen in training; a graph of n nodes uses the first
+    ``max_clusters`` is the number of clusters of the largest graph seen in training; a graph of n nodes uses the first
     ⌈n/4⌉ of them, and a larger graph at inference all of them.
     """
 
-    def __init__(self, hidden: int, most: int, generator: torch.Generator | None = None) -> None:
+    def __init__(self, hidden: int, max_clusters: int, generator: torch.Generator | None = None) -> None:
         super().__init__(hidden, generator)
-        self.most = most
-        self.assign_weight = nn.Parameter(xavier(hidden, most, generator=generator))
-        self.assign_bias = nn.Parameter(torch.zeros(most))
+        self.max_clusters = max_clusters
+        self.assign_weight = nn.Parameter(xavier(hidden, max_clusters, generator=generator))
+        self.assign_bias = nn.Parameter(torch.zeros(max_clusters))
         self.coarse_weight = nn.Parameter(xavier(hidden, hidden, generator=generator))
         self.coarse_activation = BiasedPReLU(hidden)
 
     def forward(self, layers: Sequence[Tensor], view: Matrix, batch: Batch) -> Pooled:
         embedded = self.embed(layers[-1], view)
-        counts = tuple(min(ceil(size / 4), self.most) for size in batch.sizes)
+        counts = tuple(min(ceil(size / 4), self.max_clusters) for size in batch.sizes)
         logits = view @ (layers[-1] @ self.assign_weight) + self.assign_bias
-        beyond = torch.arange(self.most, device=logits.device) >= batch.owner.new_tensor(counts)[batch.owner, None]
+        cluster, limit = torch.arange(self.max_clusters, device=logits.device), batch.owner.new_tensor(counts)
+        beyond = cluster >= limit[batch.owner, None]
         assigned = logits.masked_fill(beyond, float("-inf")).softmax(1)  # nodes × clusters
         spread = view @ assigned
         clusters, graphs, gram = [], [], []
@@ -120,7 +121,7 @@ class Readout(Component):
     """A readout as a component."""
 
     makes_clusters: ClassVar[bool] = False  # intermediate codes that multi-scale contrast needs
-    averages: ClassVar[bool] = False  # over the nodes of a graph, where others add up
+    averages: ClassVar[bool] = False  # takes the mean over the nodes of a graph instead of the sum
 
     def build(self, hidden: int, layers: int, largest: int, generator: torch.Generator | None = None) -> nn.Module:
         """The module; ``largest`` is the number of nodes of the largest graph or sample."""

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from mvgrl.components import Component, Own
+from mvgrl.components import Component, Custom
 from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.matrices import Matrix, SparseMatrix
@@ -162,8 +162,8 @@ class Walk(Sampler):
 
 
 @dataclass(frozen=True)
-class OwnSampler(Own, Sampler):
-    """A function (adjacency, size, generator) -> distinct nodes of the user's own."""
+class CustomSampler(Custom, Sampler):
+    """A user-defined function (adjacency, size, generator) -> distinct nodes."""
 
 
 SAMPLERS: dict[str, type[Sampler]] = {"full": Full, "nodes": RandomNodes, "window": Window, "walk": Walk}
@@ -329,7 +329,7 @@ class GraphBatches:
             yield self._of_graphs(graphs)
 
     def _of_graphs(self, graphs: Tensor) -> Batch:
-        """Whole graphs, whose rows and blocks are contiguous."""
+        """Complete graphs; their rows and blocks are contiguous."""
         starts, sizes = self.offsets[graphs], self.offsets[graphs + 1] - self.offsets[graphs]
         nodes = torch.repeat_interleave(starts - sizes.cumsum(0) + sizes, sizes) + torch.arange(int(sizes.sum()))
         places = starts.to(self.device), sizes.to(self.device)

@@ -25,16 +25,16 @@ JOINS = ("sum", "concatenate")
 AUTO = "auto"  # chosen for the graph by mvgrl.automatic, inside fit
 
 # The choices that depend on the task: a setting left at None takes its value from here. They are the paper's, except
-# for the readout of node tasks, which is the released code's (the paper's is "mean"): validation nodes do not tell
-# which of the two is better.
+# for the readout of node tasks, which is the released code's (the paper's is "mean"): the accuracy on
+# validation nodes does not show which of the two is better.
 BY_TASK: dict[str, dict[str, Any]] = {
     "node": dict(
         layers=1, readout="sigmoid-mean", discriminator="bilinear", negatives="features", batch_size=1, epochs=2000
     ),
     "graph": dict(layers=2, readout="sum", discriminator="dot", negatives="graphs", batch_size=64, epochs=20),
 }
-# The same for settings that depend on who chose the sampler. The loss of a sample is noisier than that of the whole
-# graph, so training waits longer where samples were chosen automatically, for a large graph.
+# The same for settings that depend on whether the sampler was given or chosen automatically. The loss of a sample is
+# noisier than that of the full graph, so training is more patient where samples were chosen, for a large graph.
 BY_SAMPLER: dict[str, dict[str, Any]] = {
     "given": dict(sample_size=2000, patience=20),
     "auto": dict(sample_size=20_000, patience=50),
@@ -88,7 +88,7 @@ class TrainingFields:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class OutputFields:
-    """The options that decide what is written of a trained model; changing them needs no new training."""
+    """The options that decide how vectors are made from a trained model; changing them needs no retraining."""
 
     codes: str = choice(
         "projected",
@@ -101,7 +101,7 @@ class OutputFields:
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class Output(Sealed, OutputFields):
-    """What is written of a trained model.
+    """How the vectors of a trained model are made.
 
     >>> Output(join="concatenate").content
     {'join': 'concatenate'}
@@ -144,7 +144,7 @@ class Settings(Sealed, TrainingFields, TaskField):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """From plain values, as a file holds them; an unknown key is an error.
+        """Build from plain values, as read from a file; an unknown key is an error.
 
         ``temperature``, a setting until 0.1, is read as the parameter of the bound.
         """
@@ -182,19 +182,19 @@ class Settings(Sealed, TrainingFields, TaskField):
         return not (random or self.frozen_encoder) and all(one == AUTO or one.stackable for one in components)
 
     def check_saveable(self) -> None:
-        """Reject components that a file cannot hold: those that are in no registry."""
+        """Reject components that cannot be saved: those that are not registered."""
         for name, (_, registry, _) in kinds().items():
             given = getattr(self, name)
             for one in given if name == "views" else (given,):
                 if one != AUTO and not is_registered(one, registry):
                     raise SettingsError(
-                        f"{name} has a component of your own, {one}, which a file cannot hold; only registered "
-                        f"components can be saved: {', '.join(registry)}"
+                        f"{name} has a custom component, {one}, which cannot be saved; use a registered one: "
+                        f"{', '.join(registry)}"
                     )
 
 
 def literal(values: Mapping[str, Any]) -> Settings:
-    """Settings that leave nothing to choose by the graph: what is not given is what the paper or its code does.
+    """Settings with no automatic choices: whatever is not given is as in the paper or its code.
 
     >>> literal({"hidden": 64}).normalise
     'row'
@@ -203,7 +203,7 @@ def literal(values: Mapping[str, Any]) -> Settings:
 
 
 def default_text(name: str, default: Any) -> str:
-    """The default of a setting for a reader; empty for a switch.
+    """The default of a setting as text for help and documentation; empty for a switch.
 
     >>> default_text("hidden", 512), default_text("layers", None), default_text("views", ("adjacency", "ppr"))
     ('512', 'node 1, graph 2', 'adjacency,ppr')
@@ -220,37 +220,37 @@ def default_text(name: str, default: Any) -> str:
 
 
 class Kind(NamedTuple):
-    """A kind of component: its base class, its registry, and the class that wraps a function of the user's own."""
+    """A kind of component: its base class, its registry, and the class that wraps a user-defined function."""
 
     base: type[Component]
     registry: Mapping[str, type[Component]]
-    own: type[Component] | None = None
+    custom: type[Component] | None = None
 
     def resolve(self, name: str, value: Any) -> Component:
         """The component that a value means."""
-        return resolve(name, self.base, self.registry, value, self.own)
+        return resolve(name, self.base, self.registry, value, self.custom)
 
 
 @cache
 def kinds() -> dict[str, Kind]:
-    """The kind of every setting whose values are components."""
-    from mvgrl.contrast import MODES, Mode, OwnMode
+    """The kind of component of every setting that takes one."""
+    from mvgrl.contrast import MODES, CustomMode, Mode
     from mvgrl.encoders import ENCODERS, NORMS, Encoder, Norm
     from mvgrl.heads import DISCRIMINATORS, Discriminator
-    from mvgrl.mutual_information import BOUNDS, Bound, OwnBound
+    from mvgrl.mutual_information import BOUNDS, Bound, CustomBound
     from mvgrl.readouts import READOUTS, Readout
-    from mvgrl.sampling import NEGATIVES, SAMPLERS, Negatives, OwnSampler, Sampler
+    from mvgrl.sampling import NEGATIVES, SAMPLERS, CustomSampler, Negatives, Sampler
     from mvgrl.views import VIEWS, View
 
     return {
         "views": Kind(View, VIEWS),
-        "sampler": Kind(Sampler, SAMPLERS, OwnSampler),
+        "sampler": Kind(Sampler, SAMPLERS, CustomSampler),
         "negatives": Kind(Negatives, NEGATIVES),
         "encoder": Kind(Encoder, ENCODERS),
         "readout": Kind(Readout, READOUTS),
         "discriminator": Kind(Discriminator, DISCRIMINATORS),
-        "mode": Kind(Mode, MODES, OwnMode),
-        "bound": Kind(Bound, BOUNDS, OwnBound),
+        "mode": Kind(Mode, MODES, CustomMode),
+        "bound": Kind(Bound, BOUNDS, CustomBound),
         "norm": Kind(Norm, NORMS),
     }
 

@@ -35,7 +35,7 @@ Callback = Callable[[Epoch], None]
 
 @dataclass
 class Trained:
-    """A trained model, with all it needs to embed its own graphs and new ones."""
+    """A trained model, with everything needed to embed the training graphs and new ones."""
 
     model: MVGRL
     feature_encoder: FeatureEncoder
@@ -51,8 +51,8 @@ class Trained:
     def vectors(self, graph: Graph | None = None, output: Output | None = None) -> np.ndarray:
         """The vectors of the task: nodes × dimensions for a node task, graphs × dimensions for a graph task.
 
-        Without a graph, those of the training graphs. ``output`` decides how they are made of the trained codes, so
-        changing it needs no new training.
+        Without a graph, those of the training graphs. ``output`` decides how they are made from the trained codes, so
+        changing it needs no retraining.
 
         >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
         >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
@@ -130,7 +130,7 @@ def fit(
     """Train on one graph (node task) or many (graph task), with one seed or several.
 
     Given a graph, whatever the settings leave open is chosen for it: the scaling of features, exact or sparse
-    diffusion, the whole graph or samples; ``Trained.choices`` tells what and why. Given :class:`Inputs` from
+    diffusion, the whole graph or samples; ``Trained.choices`` lists what was chosen and why. Given :class:`Inputs` from
     :func:`prepare`, nothing is chosen, and several calls share the same matrices.
 
     With ``checkpoint``, the state is written there after the first epoch, then every ``checkpoint_every`` seconds, at

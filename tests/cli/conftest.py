@@ -1,4 +1,4 @@
-"""What the tests of the shell share: a folder of their own to run in, and a run's exit code, words and result."""
+"""Shared by the tests of the command line: a temporary folder, sample graphs, and running a command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.linalg  # noqa: F401 (its library is to be limited too)
+import scipy.linalg  # noqa: F401 (so that its threads are limited too)
 from threadpoolctl import threadpool_limits
 
 from mvgrl.cli import main
@@ -21,7 +21,7 @@ SMALL = "--hidden 4 --epochs 3 --device cpu"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left behind, apart from its files."""
+    """The exit code and output of a command line."""
 
     code: int
     out: str
@@ -35,14 +35,14 @@ class Outcome:
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread():
-    """On a busy machine, threads that solve an exact view together mostly wait for each other."""
+    """Use one thread: on small matrices and a busy machine, more threads are slower."""
     with threadpool_limits(1):
         yield
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """An empty folder to run in, with nothing of this machine's user: no data folder, no cache, no colours."""
+    """An empty working folder, isolated from the user: no data folder, no cache, no colours."""
     for variable in ("MVGRL_DATA", "NO_COLOR", "FORCE_COLOR", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -55,7 +55,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _logging_as_before():
-    """A verb sets up the logging of its process, which here has other tests to run."""
+    """Restore the logging configuration, which every verb changes for its process."""
     loggers = [logging.getLogger(name) for name in ("mvgrl", "mvgrl.graphs.graph")]
     before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
     yield
@@ -66,7 +66,7 @@ def _logging_as_before():
 
 @pytest.fixture
 def run(capsys):
-    """A command line, run in this process; it has to end with the exit code given."""
+    """Run a command line in this process; it must return the given exit code."""
 
     def run_(line, code=0):
         capsys.readouterr()
@@ -79,7 +79,7 @@ def run(capsys):
 
 @pytest.fixture
 def refused(run, folder):
-    """The one line of a refusal, with all of the words in it; no file has come, gone or changed."""
+    """Run a command line that must be rejected: one line on stderr with all of the words, and no file changed."""
 
     def refused_(line, *words, code=2):
         before = contents(folder.parent)
@@ -97,7 +97,7 @@ def refused(run, folder):
 
 
 def contents(folder: Path):
-    """Every file below a folder, hidden ones too, with its bytes; folders have none. Matplotlib keeps its own cache."""
+    """The content of every file below a folder, including hidden ones; None for folders. Caches are ignored."""
     paths = [
         path for path in folder.rglob("*") if not {"cache", "matplotlib"} <= {*path.parts} and path.name != "cache"
     ]
@@ -106,7 +106,7 @@ def contents(folder: Path):
 
 @pytest.fixture
 def graph(folder):
-    """Two rings of six with a bridge, in edges.csv; two features and a topic a node, in nodes.csv."""
+    """Two rings of six with a bridge, in edges.csv; two features and a topic per node, in nodes.csv."""
     edges = [(f"n{6 * ring + i}", f"n{6 * ring + (i + 1) % 6}") for ring in range(2) for i in range(6)]
     rows = [f"{source},{target}" for source, target in [*edges, ("n0", "n6")]]
     Path("edges.csv").write_text("\n".join(["source,target", *rows]) + "\n")
@@ -125,13 +125,13 @@ def many_graphs(folder):
 
 @pytest.fixture
 def small():
-    """Flags for a training that takes no time."""
+    """Flags for a very short training."""
     return SMALL
 
 
 @pytest.fixture
 def no_network(monkeypatch):
-    """Every address of a dataset leads to a port of this machine at which nobody listens."""
+    """Let the URL of every dataset point to a local port without a server."""
     from mvgrl.datasets import DATASETS
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -142,14 +142,14 @@ def no_network(monkeypatch):
 
 @pytest.fixture
 def cora(folder):
-    """A stand-in for Cora in LINQS format: 1,500 papers whose words and citations hint at their topics."""
+    """A stand-in for Cora in LINQS format: 1,500 papers with words and citations that depend on their topics."""
     from mvgrl.datasets.sources.linqs import CORA_CLASSES as TOPICS
 
     place = folder.parent / "data" / "linqs-cora"
     place.mkdir(parents=True)
     rng = np.random.default_rng(0)
     words = rng.random((1500, 24)) < 0.1
-    words[np.arange(1500), np.arange(1500) % 7] |= rng.random(1500) < 0.4  # a word that is of the topic
+    words[np.arange(1500), np.arange(1500) % 7] |= rng.random(1500) < 0.4  # a word that is typical of the topic
     papers = [
         "\t".join([str(1000 + paper), *map(str, row), TOPICS[paper % 7]]) for paper, row in enumerate(words.astype(int))
     ]

@@ -1,4 +1,4 @@
-"""apply: the vectors of any graph that has the features the model knows."""
+"""apply: embed any graph that has the features of the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from mvgrl.tables.embeddings import read_embeddings
 
 
-def test_the_training_graph_gets_the_vectors_it_had(run, graph, small):
+def test_training_graph_gets_the_same_vectors(run, graph, small):
     run(f"train {graph} -o model {small}")
     run(f"embed {graph} -o trained.npy {small}")
     outcome = run(f"apply model {graph} -o again.npy --device cpu")
@@ -20,7 +20,7 @@ def test_the_training_graph_gets_the_vectors_it_had(run, graph, small):
     assert trained.ids.tolist() == again.ids.tolist()
 
 
-def test_a_changed_graph_gets_vectors_under_its_own_ids(run, graph, small):
+def test_changed_graph_keeps_its_ids(run, graph, small):
     run(f"train {graph} -o model {small}")
     Path("more.csv").write_text(Path("edges.csv").read_text() + "n3,new\n")
     Path("more_nodes.csv").write_text(Path("nodes.csv").read_text() + "new,1,0.5,\n")
@@ -32,7 +32,7 @@ def test_a_changed_graph_gets_vectors_under_its_own_ids(run, graph, small):
     assert len(np.unique(found.vectors, axis=0)) == 13
 
 
-def test_columns_may_stand_in_another_order_but_not_bear_other_names(run, refused, graph, small):
+def test_columns_may_be_reordered_but_not_renamed(run, refused, graph, small):
     run(f"train {graph} -o model {small}")
     run(f"apply model {graph} -o v.npy")
     head, *rows = [line.split(",") for line in Path("nodes.csv").read_text().splitlines()]
@@ -46,7 +46,7 @@ def test_columns_may_stand_in_another_order_but_not_bear_other_names(run, refuse
     assert f"the graph has no feature {head[1]!r}" in message
 
 
-def test_a_model_of_graphs_gives_a_vector_a_graph(run, many_graphs, small):
+def test_graph_model_gives_a_vector_per_graph(run, many_graphs, small):
     run(f"train {many_graphs} -o model {small}")
     Path("two.csv").write_text("source,target,graph\n0,1,a\n1,2,a\n2,0,a\n0,1,b\n")
     result = run("apply model two.csv -o v.csv --json").json
@@ -56,7 +56,7 @@ def test_a_model_of_graphs_gives_a_vector_a_graph(run, many_graphs, small):
     assert np.allclose(read_embeddings("v.csv").vectors[0], read_embeddings("rings.npy").vectors[0], atol=1e-6)
 
 
-def test_a_model_of_nodes_tells_the_graphs_of_many_apart(run, many_graphs, folder, small):
+def test_node_model_applied_to_many_graphs_writes_graph_ids(run, many_graphs, folder, small):
     Path("ring.csv").write_text("source,target\n0,1\n1,2\n2,0\n2,3\n")
     run(f"train ring.csv -o model {small}")
     run(f"apply model {many_graphs} -o v.csv")
@@ -65,13 +65,13 @@ def test_a_model_of_nodes_tells_the_graphs_of_many_apart(run, many_graphs, folde
     assert found.graph_ids[:4].tolist() == ["ring3", "ring3", "ring3", "ring4"]
 
 
-def test_features_that_the_model_was_not_trained_with_are_refused(refused, run, graph, small):
+def test_wrong_number_of_features_is_rejected(refused, run, graph, small):
     run(f"train {graph} -o model {small}")
     refused("apply model edges.csv -o v.csv", "edges.csv", "no features", "trained with 2", "--nodes")
     Path("wide.csv").write_text("id,x,y,z\n" + "".join(f"n{i},1,2,{i}\n" for i in range(12)))
     refused("apply model edges.csv --nodes wide.csv -o v.csv", "3 features", "trained with 2", "same columns")
 
 
-def test_node_labels_that_the_model_was_trained_with_are_asked_for(refused, run, graph, small, data_root):
+def test_missing_node_labels_are_rejected(refused, run, graph, small, data_root):
     run(f"train mutag --data-root {data_root} -o model --hidden 4 --epochs 1")
     refused("apply model edges.csv -o v.csv", "edges.csv", "no node labels")

@@ -1,4 +1,4 @@
-"""Settings in a file: what is printed reads back, flags override it, and a mistake is named with the file."""
+"""Settings in a file: printed files can be read back, flags override them, and errors name the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def settings_of(folder):
     return json.loads(Path(folder, "config.json").read_text())["settings"]
 
 
-def test_a_printed_file_gives_the_same_run(run, graph):
+def test_printed_configuration_gives_the_same_run(run, graph):
     flags = "--hidden 4 --epochs 3 --views adjacency,heat:t=3 --dropout 0.1 --device cpu --seed 5"
     Path("run.toml").write_text(run(f"train {graph} --print-config {flags}").out)
     run(f"train {graph} -o flags {flags}")
@@ -26,13 +26,13 @@ def test_a_printed_file_gives_the_same_run(run, graph):
     assert run(f"train {graph} --print-config --config run.toml").out == Path("run.toml").read_text()
 
 
-def test_every_line_of_a_printed_file_says_what_it_is(run, graph):
+def test_every_line_of_a_printed_configuration_has_help(run, graph):
     lines = run(f"train {graph} --print-config").out.splitlines()
     assert len(lines) == len(Settings.__dataclass_fields__) + len(Output.__dataclass_fields__) + 2
     assert all("  # " in line for line in lines)
 
 
-def test_flags_override_the_file_and_the_rest_is_picked(run, graph):
+def test_flags_override_the_file_and_the_rest_is_chosen(run, graph):
     Path("run.toml").write_text('hidden = 4\nepochs = 3\nseed = 9\nviews = "adjacency, heat:t=2"\n')
     result = run(f"embed {graph} -o v.csv --config run.toml --json").json
     assert (result["dim"], result["epochs"], result["seed"]) == (4, 3, 9)
@@ -72,25 +72,25 @@ def test_views_in_a_file_may_be_text_a_list_or_tables(folder):
         ("mode = 'multi-scale'", ["'multi-scale'", "'diffpool-2'"]),
     ],
 )
-def test_a_mistake_in_a_file_is_named_with_the_file(refused, graph, text, words):
+def test_error_in_a_file_names_the_file(refused, graph, text, words):
     Path("run.toml").write_text(text + "\n")
     refused(f"train {graph} -o model --config run.toml", "run.toml", *words)
     refused(f"embed {graph} -o v.csv --config run.toml", "run.toml", *words)
 
 
-def test_a_mistake_in_a_flag_is_not_blamed_on_the_file(refused, graph):
+def test_error_in_a_flag_does_not_name_the_file(refused, graph):
     Path("run.toml").write_text("hidden = 4\n")
     assert "run.toml" not in refused(f"train {graph} -o model --config run.toml --sampler wlak", "'wlak'")
-    Path("run.toml").write_text('mode = "multi-scale"\n')  # wrong alone, but a flag may mend it
+    Path("run.toml").write_text('mode = "multi-scale"\n')  # invalid alone, but a flag may correct it
     assert "run.toml" in refused(f"train {graph} -o model --config run.toml --readout mean", "'diffpool-2'")
 
 
-def test_a_flag_may_mend_a_file(run, graph):
+def test_flag_can_correct_a_file(run, graph):
     Path("run.toml").write_text('mode = "multi-scale"\nhidden = 4\nepochs = 2\n')
     assert run(f"embed {graph} -o v.csv --config run.toml --readout diffpool-2 --json").json["epochs"] == 2
 
 
-def test_files_that_cannot_be_read(folder):
+def test_unreadable_files_are_rejected(folder):
     Path("latin.toml").write_bytes("views = 'ä'".encode("latin-1"))
     for name, words in ((".", "TOML file"), ("nowhere.toml", "--print-config"), ("latin.toml", "UTF-8")):
         with pytest.raises(InputError, match=words) as caught:
@@ -98,23 +98,23 @@ def test_files_that_cannot_be_read(folder):
         assert name in str(caught.value)
 
 
-def test_a_file_printed_by_0_1_is_understood(run, graph):
+def test_configuration_printed_by_0_1_can_be_read(run, graph):
     Path("run.toml").write_text('bound = "nt-xent"\ntemperature = 0.2\nnormalise = "row"\nhidden = 4\nepochs = 2\n')
     run(f"train {graph} -o model --config run.toml")
     assert settings_of("model")["bound"] == "nt-xent:temperature=0.2"
 
 
-def test_the_former_flag_for_the_temperature_still_works_and_says_so(run, graph):
+def test_former_temperature_flag_works_and_names_its_replacement(run, graph):
     shown = run(f"train {graph} -o model --bound nt-xent --temperature 0.2 --hidden 4 --epochs 2")
     assert settings_of("model")["bound"] == "nt-xent:temperature=0.2"
     assert "--temperature is now part of --bound: --bound nt-xent:temperature=0.2" in shown.err
 
 
-def test_no_file_is_no_settings():
+def test_no_file_means_no_settings():
     assert read_config(None) == {}
 
 
-def test_an_unknown_key_is_an_error_of_settings(folder):
+def test_unknown_key_is_a_settings_error(folder):
     Path("run.toml").write_text("learning-rate = 0.1\n")
     with pytest.raises(SettingsError, match="did you mean 'learning_rate'"):
         read_config(Path("run.toml"))

@@ -1,4 +1,4 @@
-"""Where a verb's words go."""
+"""What goes to stdout and to stderr."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common
 
 
-def test_what_a_library_warns_of_is_a_line_on_stderr_and_nothing_where_quiet(capsys):
+def test_library_warnings_are_one_line_on_stderr_unless_quiet(capsys):
     Console(Common())
-    warnings.warn("three machines\nhave not converged", UserWarning, stacklevel=1)
-    assert capsys.readouterr() == ("", "warning: three machines have not converged\n")
+    warnings.warn("three models\nhave not converged", UserWarning, stacklevel=1)
+    assert capsys.readouterr() == ("", "warning: three models have not converged\n")
     Console(Common(quiet=True))
-    warnings.warn("four machines have not converged", UserWarning, stacklevel=1)
+    warnings.warn("four models have not converged", UserWarning, stacklevel=1)
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_the_library_logs_is_shown_as_far_as_it_is_asked_for(capsys):
+def test_verbosity_sets_the_log_level(capsys):
     shown = []
     for common in (Common(quiet=True), Common(), Common(verbose=1), Common(verbose=2), Common(verbose=9)):
         Console(common)
@@ -29,7 +29,7 @@ def test_what_the_library_logs_is_shown_as_far_as_it_is_asked_for(capsys):
     assert shown == [everything[3:], everything[2:], everything[1:], everything, everything]
 
 
-def test_a_result_is_text_or_json_on_stdout_and_a_note_is_neither(capsys):
+def test_results_go_to_stdout_and_notes_to_stderr(capsys):
     for common, out in ((Common(), "[red] 1 – 2 "), (Common(json=True), '{"a": "–"}')):
         console = Console(common)
         console.note("a note")

@@ -1,4 +1,4 @@
-"""demo: trained, scored beside the paper and two controls, and drawn."""
+"""demo: train, score next to the paper and two controls, and draw a map."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from mvgrl.pretrained import load_model
 pytest.importorskip("matplotlib")
 
 
-def test_scores_and_files_go_together(run, cora):
+def test_scores_match_the_written_files(run, cora):
     outcome = run(f"demo --data-root {cora} --epochs 2 --seed 1 --json --device cpu -o made")
     result = outcome.json
     assert {"accuracy", "paper", "untrained", "propagated", "seconds"} <= set(result)
     assert (result["paper"], result["seed"], result["epochs"]) == (PAPER, 1, 2) == (86.8, 1, 2)
     paths = {key: result[key] for key in ("model", "embeddings", "map")}
     assert paths == {"model": "made/model", "embeddings": "made/embeddings.parquet", "map": "made/map.png"}
-    assert len({round(result[key], 1) for key in ("accuracy", "untrained", "propagated")}) == 3  # else mixed up unseen
+    scores = {round(result[key], 1) for key in ("accuracy", "untrained", "propagated")}
+    assert len(scores) == 3  # otherwise a mix-up would go unnoticed
     assert sorted(str(path) for path in Path("made").iterdir()) == sorted(paths.values())
     assert Path(paths["map"]).read_bytes().startswith(b"\x89PNG")
-    trained, about = load_model(paths["model"], device="cpu")
+    trained, _, about = load_model(paths["model"], device="cpu")
     assert about["accuracy (linear probe, LINQS split)"] == f"{result['accuracy']:.1f} %"
 
     line = f"evaluate {paths['embeddings']} --labels cora-linqs --data-root {cora} --seed 1 --device cpu --json -q"
@@ -39,7 +40,7 @@ def test_scores_and_files_go_together(run, cora):
         assert result[key] == pytest.approx(100 * float(score)), key
 
 
-def test_a_person_sees_a_table(run, cora):
+def test_scores_are_printed_as_a_table(run, cora):
     outcome = run(f"demo --data-root {cora} --epochs 0 --device cpu -q")
     lines = outcome.out.splitlines()
     assert lines[0].startswith("Accuracy on the 1,000 test papers of Cora (LINQS split), one seed, in percent")
@@ -50,7 +51,7 @@ def test_a_person_sees_a_table(run, cora):
     assert lines[-1] == "wrote mvgrl-demo/model, mvgrl-demo/embeddings.parquet, mvgrl-demo/map.png"
 
 
-def test_a_folder_with_something_else_is_left_alone(refused, folder):
+def test_folder_with_other_files_is_not_overwritten(refused, folder):
     Path("made/model").mkdir(parents=True)
     Path("made/model/mine.txt").write_text("mine")
-    refused("demo -o made", "made/model", "not a model of mvgrl", "another name")
+    refused("demo -o made", "made/model", "is not an mvgrl model", "another name")

@@ -1,4 +1,4 @@
-"""embed: a table of vectors under their own ids, and one line that says what was picked."""
+"""embed: a table of vectors with their ids, and one line that lists the automatic choices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def vectors(path):
     return read_embeddings(path).vectors
 
 
-def test_the_vectors_are_those_of_the_library_under_the_nodes_own_ids(run, graph, small):
+def test_vectors_equal_those_of_the_library_and_keep_the_node_ids(run, graph, small):
     outcome = run(f"embed {graph} -o v.parquet {small} --seed 5")
     assert outcome.out == ""
     named = read("edges.csv", nodes="nodes.csv", label_column="topic")
@@ -37,7 +37,7 @@ def test_the_vectors_are_those_of_the_library_under_the_nodes_own_ids(run, graph
     assert np.array_equal(np.stack(table["embedding"].to_numpy()), expected)
 
 
-def test_json_is_one_object_with_these_keys(run, graph, small):
+def test_json_result_has_these_keys(run, graph, small):
     result = run(f"embed {graph} -o v.parquet {small} --json").json
     assert [key for key in result if key in KEYS] == KEYS
     counted = {key: result[key] for key in ("task", "nodes", "edges", "graphs", "dim", "epochs", "output")}
@@ -48,7 +48,7 @@ def test_json_is_one_object_with_these_keys(run, graph, small):
     assert (result["seed"], result["device"]) == (0, "cpu")
 
 
-def test_the_loss_told_is_the_lowest(run, graph):
+def test_reported_loss_is_the_lowest(run, graph):
     named = read("edges.csv", nodes="nodes.csv", label_column="topic")
     settings = resolve(named.graph, {"hidden": 4, "epochs": 6, "learning_rate": 0.5}).settings
     losses = fit(named.graph, settings, device="cpu").history.losses
@@ -56,22 +56,22 @@ def test_the_loss_told_is_the_lowest(run, graph):
     assert result["loss"] == min(losses) < losses[-1]
 
 
-def test_many_graphs_get_a_vector_each(run, many_graphs, small):
+def test_many_graphs_get_a_vector_per_graph(run, many_graphs, small):
     result = run(f"embed {many_graphs} -o v.csv {small} --json").json
     assert (result["task"], result["graphs"], result["nodes"], result["edges"]) == ("graph", 6, 33, 33)
     assert read_embeddings("v.csv").ids.tolist() == [f"ring{size}" for size in range(3, 9)]
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "npy"])
-def test_every_ending_holds_the_same_vectors(run, graph, small, ending):
+@pytest.mark.parametrize("extension", ["parquet", "csv", "tsv", "npy"])
+def test_every_file_type_holds_the_same_vectors(run, graph, small, extension):
     run(f"embed {graph} -o first.parquet {small}")
-    run(f"embed {graph} -o v.{ending} {small}")
-    first, other = read_embeddings("first.parquet"), read_embeddings(f"v.{ending}")
+    run(f"embed {graph} -o v.{extension} {small}")
+    first, other = read_embeddings("first.parquet"), read_embeddings(f"v.{extension}")
     assert np.array_equal(first.vectors, other.vectors)
     assert first.ids.tolist() == other.ids.tolist()
 
 
-def test_a_seed_gives_its_own_vectors_and_always_the_same(run, graph, small):
+def test_vectors_depend_on_the_seed_only(run, graph, small):
     for name, seed in (("a", ""), ("b", "--seed 0"), ("c", "--seed 1"), ("d", "--seed 1")):
         run(f"embed {graph} -o {name}.npy {small} {seed}")
     a, b, c, d = (Path(f"{name}.npy").read_bytes() for name in "abcd")
@@ -79,7 +79,7 @@ def test_a_seed_gives_its_own_vectors_and_always_the_same(run, graph, small):
 
 
 @pytest.mark.parametrize("flag", ["--hidden 8", "--epochs 7", "--views adjacency,heat:t=2", "--bound nce"])
-def test_flags_decide(run, graph, flag):
+def test_flags_set_the_settings(run, graph, flag):
     name, value = flag.removeprefix("--").split()
     values = {"hidden": 4, "epochs": 3} | {name: int(value) if value.isdigit() else value}
     values |= {"views": value.split(",")} if name == "views" else {}
@@ -90,36 +90,36 @@ def test_flags_decide(run, graph, flag):
     assert np.array_equal(vectors("v.npy"), fit(named.graph, settings, device="cpu").represent()[0])
 
 
-def test_what_was_picked_is_said_in_one_line(run, graph, many_graphs, small):
-    said = run(f"embed {graph} -o v.csv {small}").err.splitlines()
-    (line,) = [line for line in said if line.startswith("picked: ")]
+def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, small):
+    printed = run(f"embed {graph} -o v.csv {small}").err.splitlines()
+    (line,) = [line for line in printed if line.startswith("picked: ")]
     assert line.startswith("picked: task node (one graph); 2 features scaled by column; ppr exact (12 nodes)")
     assert "whole graph in each step" in line
-    assert said[-1].endswith("wrote 12 vectors of 4 to v.csv")
+    assert printed[-1].endswith("wrote 12 vectors of 4 to v.csv")
     (line,) = [line for line in run(f"embed {many_graphs} -o r.csv {small}").err.splitlines() if "picked" in line]
     assert line == "picked: task graph (6 graphs); degrees as features (none are given); ppr exact (199 entries)"
 
 
-def test_what_was_asked_for_is_not_said_to_be_picked(run, graph, small):
+def test_given_settings_are_not_listed_as_choices(run, graph, small):
     flags = "--task node --normalise row --views adjacency,ppr:top_k=3 --sampler full"
     assert "picked" not in run(f"embed {graph} -o v.csv {small} {flags}").err
 
 
-def test_quiet_says_nothing_and_verbose_says_more(run, graph, small):
+def test_quiet_prints_nothing_and_verbose_prints_more(run, graph, small):
     assert run(f"embed {graph} -o v.csv {small} -q").err == ""
     assert run(f"embed {graph} -o v.csv {small} -q -vv").err == ""
     plain, once, twice = (run(f"embed {graph} -o v.csv {small} {flag}").err.splitlines() for flag in ("", "-v", "-vv"))
     assert set(map(without_time, plain)) < set(map(without_time, once)) < set(map(without_time, twice))
     assert any("12 nodes" in line and "seed 0" in line for line in once)
     assert [line.split(":")[0] for line in twice if line.startswith("epoch")] == ["epoch 1", "epoch 2", "epoch 3"]
-    assert len(set(twice)) == len(twice)  # nothing is said twice
+    assert len(set(twice)) == len(twice)  # no line is printed twice
 
 
 def without_time(line):
     return re.sub(r"\d+ s\b", "", line)
 
 
-def test_ids_with_spaces_and_edges_that_join_nobody_are_pointed_out(run, small):
+def test_ids_with_spaces_and_graphs_without_edges_are_noted(run, small):
     Path("spaces.csv").write_text("source,target\na, b\nb,c\n")
     assert "note: ids are used as written, including spaces: ' b'" in run(f"embed spaces.csv -o v.csv {small}").err
     Path("loops.csv").write_text("source,target\na,a\nb,b\n")
@@ -127,21 +127,21 @@ def test_ids_with_spaces_and_edges_that_join_nobody_are_pointed_out(run, small):
     assert "note: the graph has no edges" in outcome.err
 
 
-def test_features_that_are_the_same_for_all_still_tell_nodes_apart(run, graph, small):
+def test_constant_features_still_give_different_vectors(run, graph, small):
     Path("same.csv").write_text("id,x,y\n" + "".join(f"n{i},1,5\n" for i in range(12)))
-    said = run(f"embed edges.csv --nodes same.csv -o v.npy {small}").err
-    assert "2 features scaled by row (the same for every node)" in said
+    printed = run(f"embed edges.csv --nodes same.csv -o v.npy {small}").err
+    assert "2 features scaled by row (the same for every node)" in printed
     assert len(np.unique(vectors("v.npy").round(4), axis=0)) > 1
 
 
-def test_an_output_is_replaced(run, graph, small):
-    Path("v.csv").write_text("what was here before")
+def test_existing_output_is_replaced(run, graph, small):
+    Path("v.csv").write_text("an earlier file")
     run(f"embed {graph} -o v.csv {small}")
     assert vectors("v.csv").shape == (12, 4)
     assert sorted(path.name for path in Path().iterdir()) == ["edges.csv", "nodes.csv", "v.csv"]
 
 
-def test_folders_of_the_output_are_made(run, graph, small):
+def test_folders_of_the_output_are_created(run, graph, small):
     run(f"embed {graph} -o deep/er/v.csv {small}")
     assert vectors("deep/er/v.csv").shape == (12, 4)
 
@@ -159,7 +159,7 @@ assert main([*words, "-q"]) == 0
 """
 
 
-def test_a_terminal_gets_a_bar_with_the_time_left_and_colours_only_if_wanted(graph):
+def test_terminal_shows_a_progress_bar_and_respects_no_color(graph):
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
     process = subprocess.Popen([sys.executable, "-c", IN_A_TERMINAL], stderr=theirs, stdout=theirs, env=environment)
@@ -168,7 +168,7 @@ def test_a_terminal_gets_a_bar_with_the_time_left_and_colours_only_if_wanted(gra
     try:
         while chunk := os.read(ours, 2**16):
             seen += chunk
-    except OSError:  # how Linux says that nobody writes any more
+    except OSError:  # Linux raises this when the other end is closed
         pass
     os.close(ours)
     assert process.wait() == 0, seen.decode()
@@ -182,8 +182,8 @@ def test_a_terminal_gets_a_bar_with_the_time_left_and_colours_only_if_wanted(gra
     assert quiet.strip() == ""
 
 
-def test_no_bar_where_stderr_is_no_terminal(run, graph, small):
-    said = run(f"embed {graph} -o v.csv {small}").err
-    assert "\x1b" not in said
-    assert "at most" not in said
-    assert "training" not in said
+def test_no_progress_bar_without_a_terminal(run, graph, small):
+    printed = run(f"embed {graph} -o v.csv {small}").err
+    assert "\x1b" not in printed
+    assert "at most" not in printed
+    assert "training" not in printed

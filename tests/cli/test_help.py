@@ -1,4 +1,4 @@
-"""Help: at once, examples first, and every example is a command line that the shell takes."""
+"""Help appears immediately, starts with examples, and every example is a valid command line."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def examples(text):
 
 
 def parse(line):
-    """The verb that a line asks for; nothing is run."""
+    """The function that a command line would run; it is not called."""
     words = shlex.split(line.split(" > ")[0])
     assert words[0] == "mvgrl"
     command, _, _ = make_app().parse_args(words[1:], exit_on_error=False, print_error=False)
     return command
 
 
-def test_help_imports_nothing_that_takes_its_time():
+def test_help_imports_no_slow_packages():
     code = f"""
 import sys
 from mvgrl.cli import VERBS, main
@@ -59,7 +59,7 @@ for words in ([], ["--help"], ["--version"], *([verb, "--help"] for verb in VERB
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_examples_stand_before_the_flags_and_can_be_typed(verb, run):
+def test_examples_precede_the_flags_and_are_valid(verb, run):
     shown = run(f"{verb} --help").out
     command = import_module(f"mvgrl.cli.{verb}").run
     lines = examples(command.__doc__)
@@ -71,28 +71,28 @@ def test_examples_stand_before_the_flags_and_can_be_typed(verb, run):
     assert len({line.split("-o")[0] for line in lines}) == len(lines)
 
 
-def test_the_examples_of_the_whole_can_be_typed(run):
+def test_top_level_examples_are_valid(run):
     lines = examples(make_app().help)
     assert [parse(line).__module__ for line in lines] == ["mvgrl.cli.demo", "mvgrl.cli.embed", "mvgrl.cli.evaluate"]
     assert all(line in run("--help").out for line in lines)
 
 
-def test_a_flag_that_is_not_there_would_be_noticed():
+def test_unknown_flag_in_an_example_would_be_noticed():
     with pytest.raises(CycloptsError):
         parse("mvgrl embed edges.csv -o vectors.parquet --epoch 40")
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_takes_the_common_flags(verb, run):
+def test_every_verb_has_the_common_flags(verb, run):
     shown = run(f"{verb} --help").out
     assert all(flag in shown for flag in ("--json", "--quiet", "-q", "--verbose", "-v"))
 
 
-def test_the_version(run):
+def test_version_flag_prints_the_version(run):
     assert run("--version").out.strip() == mvgrl.__version__
 
 
-def test_flags_that_are_not_given_leave_settings_open():
+def test_omitted_flags_leave_settings_open():
     assert given(Chosen()) == {}
 
 
@@ -126,6 +126,6 @@ def parameter_help(verb, name):
         (parameter_help("map", "method"), METHODS, "neighbours stay fast preserves keeps neighbourhoods"),
     ],
 )
-def test_help_names_every_choice_and_only_those(text, known, besides):
+def test_help_names_exactly_the_choices(text, known, besides):
     named = set(re.findall(r"[a-z][a-z0-9_]*(?:[-+][a-z0-9]+)*", text.lower()))
     assert named - {"or", *besides.split()} | (set(known) & set(besides.split())) == set(known)

@@ -1,4 +1,4 @@
-"""info: what a graph or a model is."""
+"""info: describe a graph or a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mvgrl import Settings
 from mvgrl.pretrained import load_model
 
 
-def test_a_graph_in_numbers(run, graph):
+def test_graph_statistics(run, graph):
     Path("edges.csv").write_text(Path("edges.csv").read_text() + "n1,n0\nn5,n5\n")
     result = run("info edges.csv --nodes nodes.csv --label-column topic --json").json
     assert result["kind"] == "graph"
@@ -22,7 +22,7 @@ def test_a_graph_in_numbers(run, graph):
     assert result["picks"][0] == "task node (one graph)"
 
 
-def test_parts_lone_nodes_weights_and_missing_labels(run, folder):
+def test_components_isolated_nodes_weights_and_missing_labels_are_counted(run, folder):
     Path("edges.csv").write_text("source,target,weight\na,b,2\nc,d,1\nd,e,1\n")
     Path("nodes.csv").write_text("id,label\na,x\nb,\nc,y\nd,y\ne,\nf,x\n")
     result = run("info edges.csv --nodes nodes.csv --json").json
@@ -31,13 +31,13 @@ def test_parts_lone_nodes_weights_and_missing_labels(run, folder):
     assert result["classes"] == {"x": 2, "y": 2}
 
 
-def test_many_graphs(run, many_graphs):
+def test_many_graphs_are_counted(run, many_graphs):
     result = run(f"info {many_graphs} --json").json
     assert (result["graphs"], result["nodes"], result["edges"], result["components"]) == (6, 33, 33, 6)
     assert result["picks"][0] == "task graph (6 graphs)"
 
 
-def test_as_many_classes_as_nodes_are_counted_and_not_listed(run, folder):
+def test_many_distinct_labels_are_counted_but_not_listed(run, folder):
     Path("edges.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(59)))
     Path("nodes.csv").write_text("id,label\n" + "".join(f"{i},{i / 7}\n" for i in range(60)))
     result = run("info edges.csv --nodes nodes.csv --json").json
@@ -45,12 +45,12 @@ def test_as_many_classes_as_nodes_are_counted_and_not_listed(run, folder):
     assert "classes" not in result
 
 
-def test_a_dataset(run, cora):
+def test_dataset_can_be_described(run, cora):
     result = run(f"info cora-linqs --data-root {cora} --json -q").json
     assert (result["nodes"], result["features"], len(result["classes"])) == (1500, 24, 7)
 
 
-def test_a_model(run, graph, small):
+def test_model_can_be_described(run, graph, small):
     run(f"train {graph} -o model {small} --seed 7")
     result = run("info model --json").json
     trained = load_model("model", device="cpu").trained
@@ -62,7 +62,7 @@ def test_a_model(run, graph, small):
     assert Settings.from_dict(result["settings"]) == trained.model.settings
 
 
-def test_a_person_sees_the_same_in_lines(run, graph, small):
+def test_text_output_has_one_value_per_line(run, graph, small):
     shown = run(f"info {graph}").out.splitlines()
     assert "nodes                12" in shown
     assert "  cats               6" in shown

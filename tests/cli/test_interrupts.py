@@ -1,4 +1,4 @@
-"""Ctrl-C, kill and worse: what is done is kept, and going on ends in the same bits."""
+"""After Ctrl-C, kill or a crash, no finished work is lost, and resume ends with the same bits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import pytest
 from mvgrl import Graph, Settings, fit
 from mvgrl.cli.interrupts import SIGNALS, Interrupts
 
-# Nodes that differ: else it would not matter how the negatives are drawn after going on.
+# Nodes with different features: otherwise the negatives drawn after resuming would not matter.
 RING = Graph.from_edges(np.arange(30), (np.arange(30) + 1) % 30, features=np.random.default_rng(0).normal(size=(30, 3)))
 SETTINGS = Settings(hidden=8, epochs=9)
-LIMIT = 240  # seconds to wait for what should take a few
+LIMIT = 240  # seconds; normally a few are enough
 
 
 def signal_in(epoch_number, number):
@@ -32,54 +32,54 @@ def signal_in(epoch_number, number):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_ends_the_run_after_its_epoch_and_the_run_can_go_on(number, tmp_path):
-    whole = fit(RING, SETTINGS, device="cpu").represent()[0]
-    checkpoint, said = tmp_path / "run.checkpoint", []
-    interrupts = Interrupts(said.append)
+def test_signal_stops_the_run_after_the_epoch_and_resume_continues_bit_for_bit(number, tmp_path):
+    uninterrupted = fit(RING, SETTINGS, device="cpu").represent()[0]
+    checkpoint, notes = tmp_path / "run.checkpoint", []
+    interrupts = Interrupts(notes.append)
     callbacks = [interrupts, signal_in(4, number)]
     with interrupts, pytest.raises(KeyboardInterrupt):
         fit(RING, SETTINGS, device="cpu", callbacks=callbacks, checkpoint=checkpoint)
     assert interrupts.epochs == 5  # the signal came after the callback of the fourth
-    assert len(said) == 1
+    assert len(notes) == 1
     rest = fit(RING, SETTINGS, device="cpu", checkpoint=checkpoint, resume=True)
     assert len(rest.history.losses) == 9
-    assert np.array_equal(rest.represent()[0], whole)
+    assert np.array_equal(rest.represent()[0], uninterrupted)
 
 
-def test_a_second_signal_does_not_wait():
+def test_second_signal_stops_immediately():
     with Interrupts(lambda _: None) as interrupts:
         interrupts.epochs = 1
         signal.raise_signal(signal.SIGINT)
-        assert interrupts.asked
+        assert interrupts.stop_requested
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
 
-def test_before_the_first_epoch_there_is_nothing_to_wait_for():
+def test_signal_before_the_first_epoch_stops_immediately():
     with Interrupts(lambda _: None), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_the_handlers_of_before_are_put_back():
+def test_previous_signal_handlers_are_restored():
     before = [signal.getsignal(number) for number in SIGNALS]
     with Interrupts(lambda _: None):
         assert [signal.getsignal(number) for number in SIGNALS] != before
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
-def test_a_run_is_not_started_anew_over_an_unfinished_one_nor_resumed_from_none(refused, graph):
+def test_unfinished_run_is_not_overwritten_and_resume_needs_one(refused, graph):
     for verb, output in (("embed", "v.csv"), ("train", "model")):
         line = f"{verb} {graph} -o {output} --hidden 4 --epochs 3"
         refused(f"{line} --resume", f"{output}.checkpoint", "omit --resume")
-        Path(f"{output}.checkpoint").write_text("what an earlier run left")
+        Path(f"{output}.checkpoint").write_text("an earlier checkpoint")
         refused(line, f"{output}.checkpoint", "--resume", "delete it")
         refused(f"{line} --resume -q", f"{output}.checkpoint", "damaged")
     Path("mvgrl-demo").mkdir()
-    Path("mvgrl-demo/model.checkpoint").write_text("what an earlier run left")
+    Path("mvgrl-demo/model.checkpoint").write_text("an earlier checkpoint")
     refused("demo", "mvgrl-demo/model.checkpoint", "--resume")
 
 
-def test_another_run_is_not_resumed(refused, run, graph, files_up_to):
+def test_checkpoint_of_another_run_is_rejected(refused, run, graph, files_up_to):
     line = f"embed {graph} -o v.csv --hidden 4 --device cpu -q"
     leave_unfinished(run, files_up_to, f"{line} --epochs 3")
     refused(f"{line} --epochs 4 --resume", "v.csv.checkpoint", "another run")
@@ -88,7 +88,7 @@ def test_another_run_is_not_resumed(refused, run, graph, files_up_to):
 
 
 def leave_unfinished(run, files_up_to, line):
-    """A run that trains to its end, and then has no room for the vectors."""
+    """Train to the end, but fail to write the vectors on a full disk."""
     Path("edges.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(2000)))
     Path("nodes.csv").write_text("id,x,topic\n" + "".join(f"{i},{i % 7},a\n" for i in range(2001)))
     with files_up_to(30_000):
@@ -98,23 +98,23 @@ def leave_unfinished(run, files_up_to, line):
 
 
 def signalled_while_training(line, number):
-    """Exit code, stdout and stderr of a process that is sent a signal when it tells of its second epoch or a later."""
+    """Send a signal to a process after it has logged its second epoch; return exit code, stdout and stderr."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     words = [sys.executable, "-m", "mvgrl", *shlex.split(line), "-vv"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         limit = threading.Timer(LIMIT, process.kill)
         limit.start()
-        said, epochs = [], 0
+        logged, epochs = [], 0
         while epochs < 2 and (text := process.stderr.readline()):
-            said.append(text)
+            logged.append(text)
             epochs += text.startswith("epoch ")
         process.send_signal(number)
         out, err = process.communicate()
         limit.cancel()
-    return process.returncode, out, "".join(said) + err
+    return process.returncode, out, "".join(logged) + err
 
 
-def test_interrupted_terminated_killed_and_resumed_it_ends_in_the_same_bits(run, refused):
+def test_interrupted_terminated_and_killed_run_resumes_bit_for_bit(run, refused):
     nodes = 400
     Path("edges.csv").write_text("source,target\n" + "".join(f"{i},{i * i % nodes}\n" for i in range(nodes)))
     flags = "--hidden 32 --epochs 400 --patience 400 --learning-rate 0.0001 --device cpu"
@@ -140,5 +140,5 @@ def test_interrupted_terminated_killed_and_resumed_it_ends_in_the_same_bits(run,
         *("edges.csv", "v.ids.csv", "v.npy")
     ]
     assert not checkpoint.exists()
-    run(f"embed edges.csv -o whole.npy {flags}")
-    assert Path("v.npy").read_bytes() == Path("whole.npy").read_bytes()
+    run(f"embed edges.csv -o uninterrupted.npy {flags}")
+    assert Path("v.npy").read_bytes() == Path("uninterrupted.npy").read_bytes()

@@ -21,7 +21,7 @@ def make_app() -> App:
     """All verbs."""
     app = App(
         name="mvgrl",
-        help="""Vectors for the nodes of a graph, or for whole graphs, learned without labels.
+        help="""Vectors for the nodes of a graph, or for entire graphs, learned without labels.
 
         ```
         mvgrl demo

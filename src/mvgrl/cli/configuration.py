@@ -24,7 +24,7 @@ def read_config(path: Path | None) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"there is no file {path}; mvgrl train --print-config writes such a file") from None
+        raise InputError(f"there is no file {path}; create one with mvgrl train --print-config") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; give a TOML file") from None
     except UnicodeDecodeError:
@@ -45,7 +45,7 @@ def read_config(path: Path | None) -> dict[str, Any]:
 
 
 def _check_type(key: str, value: Any) -> None:
-    # Everything else is checked where it is used, but there a wrong type of these would go unnoticed.
+    # Everything else is checked where it is used; a wrong type of these would go unnoticed there.
     if isinstance(value, dict) and "name" not in value:
         raise SettingsError(f"[{key}] is a heading; write the settings without headings")
     if key == "views" and not isinstance(value, (str, list)):

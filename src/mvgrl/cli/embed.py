@@ -45,7 +45,7 @@ def run(
 
     check_output(output)
 
-    from mvgrl.cli.running import check_unfinished, embeddings, finish, in_words, prepare, trained
+    from mvgrl.cli.running import check_unfinished, embeddings, finish, prepare, summary_of, trained
 
     check_unfinished(output, resume=resume)
     job = prepare(graph, source, chosen, seed, device, console)
@@ -54,5 +54,5 @@ def run(
     write_embeddings(output, table)
     rows, width = table.vectors.shape
     outcome = finish(job, output, model, width)
-    console.note(f"{in_words(outcome)}; wrote {rows:,} vectors of {width} to {output}")
+    console.note(f"{summary_of(outcome)}; wrote {rows:,} vectors of {width} to {output}")
     console.result(outcome)

@@ -19,10 +19,10 @@ class Interrupts:
     During the first epoch there is nothing to save, so a signal stops the run immediately; so does a second signal.
     """
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self.tell = tell
-        self.epochs = 0  # finished
-        self.asked = False
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self.notify = notify
+        self.epochs = 0  # completed
+        self.stop_requested = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -35,11 +35,11 @@ class Interrupts:
 
     def __call__(self, epoch: Epoch) -> None:
         self.epochs = epoch.number
-        if self.asked:
+        if self.stop_requested:
             raise KeyboardInterrupt
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
-        if self.asked or not self.epochs:
+        if self.stop_requested or not self.epochs:
             raise KeyboardInterrupt
-        self.asked = True
-        self.tell("stopping after this epoch; repeat to stop immediately")
+        self.stop_requested = True
+        self.notify("stopping after this epoch; repeat to stop immediately")

@@ -33,14 +33,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Job:
-    """A graph, and everything that decides what is made of it."""
+    """A graph, and everything that decides how it is embedded."""
 
     named: NamedGraph
     resolved: Resolved
     output: Output
     seed: int
     device: str
-    asked_device: str
+    requested_device: str
     console: Console
     started: float = field(default_factory=time.perf_counter)
 
@@ -197,8 +197,8 @@ def finish(job: Job, output: Path, run: Trained, dim: int | None = None) -> dict
     }
 
 
-def in_words(outcome: dict[str, Any]) -> str:
-    """A summary of the training in words."""
+def summary_of(outcome: dict[str, Any]) -> str:
+    """One line about a training for a person."""
     loss = "" if outcome["loss"] is None else f", lowest loss {outcome['loss']:.4f}"
     return f"{outcome['epochs']} epochs{loss}, {outcome['seconds']:.0f} s"
 

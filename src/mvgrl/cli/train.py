@@ -46,7 +46,7 @@ def run(
         raise SettingsError("the folder for the model is missing; name one with -o")
 
     from mvgrl.cli.configuration import write_config
-    from mvgrl.cli.running import check_unfinished, finish, in_words, prepare, trained
+    from mvgrl.cli.running import check_unfinished, finish, prepare, summary_of, trained
     from mvgrl.pretrained import check_model_folder, save_model
 
     if output is not None:
@@ -54,11 +54,11 @@ def run(
         check_unfinished(output, resume=resume)
     job = prepare(graph, source, chosen, seed, device, console)
     if print_config or output is None:
-        text = write_config(job.settings, job.output, job.seed, job.asked_device)
+        text = write_config(job.settings, job.output, job.seed, job.requested_device)
         console.result({"config": text}) if common.json else sys.stdout.write(text)
         return
     model = trained(job, output, resume=resume)
     save_model(model, output, output=job.output, about=job.about(graph))
     outcome = finish(job, output, model)
-    console.note(f"{in_words(outcome)}; the model is in {output}")
+    console.note(f"{summary_of(outcome)}; the model is in {output}")
     console.result(outcome)
