@@ -16,7 +16,7 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 
 unit: $(VENV)/.ready
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/step.py

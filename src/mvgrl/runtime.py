@@ -37,8 +37,9 @@ def resolve_device(device: str | torch.device) -> torch.device:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]  # CUDA adds a paragraph on debugging
         raise SettingsError(
-            f"device {str(device)!r} is not available on this machine ({error}); use 'auto' or 'cpu'"
+            f"device {str(device)!r} is not available on this machine ({reason}); use 'auto' or 'cpu'"
         ) from None
     return chosen
 

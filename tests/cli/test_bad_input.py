@@ -157,9 +157,9 @@ def test_truncated_parquet_in_every_option(refused, graph):
         ("embed {graph} -o v.xlsx", ["v.xlsx", ".parquet, .csv, .tsv, .npy"]),
         ("embed {graph} -o v", ["v has no file extension", ".parquet"]),
         ("embed {graph} -o nodes.csv/v.csv", ["nodes.csv/v.csv", "Not a directory", "another path"]),
-        ("train {graph} -o nodes.csv", ["nodes.csv", "not a model", "another name"]),
+        ("train {graph} -o nodes.csv", ["nodes.csv", "not an mvgrl model", "another name"]),
         ("train {graph} -o nodes.csv/model", ["nodes.csv/model", "Not a directory", "another path"]),
-        ("train {graph} -o full", ["full", "not a model", "another name"]),
+        ("train {graph} -o full", ["full", "not an mvgrl model", "another name"]),
         ("apply model {graph} -o full", ["full", "folder", "embeddings.parquet"]),
         ("apply model {graph} -o nodes.csv/v.csv", ["nodes.csv/v.csv", "another path"]),
         ("map v.csv -o full", ["full", ".png"]),
@@ -247,11 +247,11 @@ def test_full_disk_keeps_the_old_model(run, graph, files_up_to):
     [
         ("embd edges.csv -o v.csv", ['"embd"', '"embed"', "mvgrl --help"]),
         ("embed edges.csv -o v.csv --hiden 4", ["--hiden", "--hidden", "mvgrl embed --help"]),
-        ("embed edges.csv -o v.csv --hidden four", ["--hidden", "'four' is not a whole number"]),
-        ("embed edges.csv -o v.csv --hidden 1.5", ["--hidden", "'1.5' is not a whole number"]),
-        ("embed edges.csv -o v.csv --seed 0.5", ["--seed", "'0.5' is not a whole number"]),
+        ("embed edges.csv -o v.csv --hidden four", ["--hidden", "'four' is not an integer"]),
+        ("embed edges.csv -o v.csv --hidden 1.5", ["--hidden", "'1.5' is not an integer"]),
+        ("embed edges.csv -o v.csv --seed 0.5", ["--seed", "'0.5' is not an integer"]),
         ("embed edges.csv -o v.csv --learning-rate fast", ["--learning-rate", '"fast"', "float"]),
-        ("embed edges.csv nodes.csv -o v.csv", ["no use for nodes.csv", "mvgrl embed --help"]),
+        ("embed edges.csv nodes.csv -o v.csv", ["unexpected arguments: nodes.csv", "mvgrl embed --help"]),
         ("embed -o v.csv", ["GRAPH"]),
         ("embed edges.csv", ["--output"]),
         ("embed edges.csv -o v.csv --hidden 4 --hidden 5", ["--hidden"]),
@@ -270,7 +270,7 @@ def test_full_disk_keeps_the_old_model(run, graph, files_up_to):
         ("embed edges.csv -o v.csv --views adjacency,ppr:alpa=0.1", ["'alpa'", "did you mean 'alpha'"]),
         ("embed edges.csv -o v.csv --views adjacency,ppr:alpha=2", ["alpha is 2", "between 0 and 1"]),
         ("embed edges.csv -o v.csv --views adjacency", ["1 view", "two or more"]),
-        ("embed edges.csv -o v.csv --views adjacency,adjacency", ["same view", "different ones"]),
+        ("embed edges.csv -o v.csv --views adjacency,adjacency", ["same view", "different views"]),
         ("embed edges.csv -o v.csv --draw-two-views", ["encoder 'shared'", "three views"]),
         ("embed edges.csv -o v.csv --mode global", ["'global'", "node task", "'local-global'"]),
         ("embed edges.csv -o v.csv --mode multi-scale", ["'multi-scale'", "'diffpool-2'"]),
@@ -290,7 +290,7 @@ def test_bad_options(refused, graph, many_graphs, line, words):
 
 def test_folder_that_is_not_a_model(refused, graph):
     Path("other").mkdir()
-    refused(f"apply other {graph} -o v.csv", "other", "not a model", "mvgrl train")
+    refused(f"apply other {graph} -o v.csv", "other", "not an mvgrl model", "mvgrl train")
     write("other/config.json", '{"name": "of something else"}')
     refused(f"apply other {graph} -o v.csv", "other", "of something else", "mvgrl train")
     write("other/config.json", "{")
@@ -305,10 +305,10 @@ def test_damaged_model(refused, run, graph, small):
     complete = weights.read_bytes()
     for damaged in (complete[: len(complete) // 2], b"", b"\x80\x04not weights"):
         weights.write_bytes(damaged)
-        refused(f"apply model {graph} -o v.csv", "model", "whole model")
-        refused("info model", "model", "whole model")
+        refused(f"apply model {graph} -o v.csv", "model", "complete model")
+        refused("info model", "model", "complete model")
     weights.unlink()
-    refused(f"apply model {graph} -o v.csv", "model", "whole model")
+    refused(f"apply model {graph} -o v.csv", "model", "complete model")
 
 
 def test_model_is_not_a_graph(refused, run, graph, small):

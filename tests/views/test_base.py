@@ -41,7 +41,7 @@ def test_names_resolve_to_their_classes() -> None:
         ({"name": "adjacency", "alpha": 0.1}, "there are none to choose from"),
         ({"alpha": 0.1}, "has no 'name'"),
         ({"name": ["ppr"]}, "unknown view ['ppr']"),
-        (3, "not 3 (int)"),
+        (3, "view is 3 (int)"),
     ],
 )
 def test_an_unknown_view_is_rejected_with_a_suggestion(choice: object, words: str) -> None:

@@ -49,4 +49,4 @@ class ViewTransform(BaseTransform):  # type: ignore[misc]
         return new
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.view})"
+        return f"{type(self).__name__}({self.view!r})"

@@ -107,7 +107,7 @@ def test_files_of_another_dataset_are_refused(tmp_path, cora_copy, data_root, re
         (cora_copy / f"ind.cora.{part}").write_bytes(valid)
     graph = pickle.dumps({0: [1], 1: [0, 99_999]}, protocol=2)
     (cora_copy / "ind.cora.graph").write_bytes(graph)
-    refused("cora", tmp_path, "ind.cora.graph: .*names node 99999")
+    refused("cora", tmp_path, "ind.cora.graph: .*refers to node 99999")
 
 
 @pytest.mark.parametrize(

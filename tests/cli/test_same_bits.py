@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
-import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine
@@ -24,12 +21,6 @@ FLAGS = ["--hidden", "16", "--epochs", "8", "--device", "cpu", "-q"]
 def by_shell(*words: str) -> np.ndarray:
     assert main(["embed", *words, "-o", "vectors.npy", *FLAGS]) == 0
     return np.load("vectors.npy")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def wine() -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray]:
