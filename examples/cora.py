@@ -11,43 +11,34 @@ paper's 86.8 is on ``cora-linqs``, which the paper does not say, but which the a
 """
 
 import sys
-from dataclasses import replace
 
 import numpy as np
-import torch
 
 from mvgrl import Settings, fit
 from mvgrl.datasets import load
-from mvgrl.evaluation import linear_probe
-from mvgrl.inputs import prepare
+from mvgrl.evaluation import linear_probe, propagated, untrained
 from mvgrl.progress import ProgressBar
 
 seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
 cora = load(sys.argv[2] if len(sys.argv) > 2 else "cora-linqs")  # included in a package, no download
-# One layer, 512 dimensions, the full graph in every step.
-settings = Settings(task="node", views=("adjacency", "ppr"), normalise="row", sampler="full")
+# The 64 largest entries per row of the diffusion: a step takes a fraction of the time that all 2,708 would take.
+settings = Settings(views=("adjacency", "ppr:top_k=64"), normalise="row", sampler="full")
 
 
-def accuracy(embeddings: np.ndarray, seed: int) -> float:
+def accuracy(vectors: np.ndarray, seed: int) -> float:
     """The test accuracy, in percent, of a linear classifier trained on 140 papers."""
     assert cora.splits is not None
-    return 100 * float(linear_probe(embeddings, cora.target, cora.splits["train"], cora.splits["test"], seed=seed))
+    return 100 * float(linear_probe(vectors, cora.target, cora.splits["train"], cora.splits["test"], seed=seed))
 
 
 print(f"{cora.name}: {cora.graph.nodes} papers, {cora.graph.edges} citations, {len(cora.classes)} topics")
 scores: dict[str, list[float]] = {"MVGRL, trained": [], "the same, untrained": [], "propagated features": []}
-inputs = prepare(cora.graph, settings)  # X and the matrix V of each view, computed once for all seeds
-features = inputs.features.dense()
-both = torch.stack([view.multiply(features) for view in inputs.views])
-propagated = both.sum(0).cpu().numpy()  # V·X, the sum over both views; nothing is learned
 for seed in seeds:
     with ProgressBar(settings, f"seed {seed}") as bar:
-        trained = fit(inputs, seed=seed, callbacks=[bar])
-    papers, _ = trained.represent()  # a vector per paper, the sum over both views
-    scores["MVGRL, trained"].append(accuracy(papers, seed))
-    initial, _ = fit(replace(inputs, settings=replace(settings, epochs=0)), seed=seed).represent()
-    scores["the same, untrained"].append(accuracy(initial, seed))
-    scores["propagated features"].append(accuracy(propagated, seed))
+        trained = fit(cora.graph, settings, seed=seed, callbacks=[bar])
+    scores["MVGRL, trained"].append(accuracy(trained.vectors(), seed))  # a vector per paper, the sum over both views
+    scores["the same, untrained"].append(accuracy(untrained(cora.graph, settings, seed=seed), seed))
+    scores["propagated features"].append(accuracy(propagated(cora.graph, settings), seed))
     print(f"seed {seed}: {len(trained.history.losses)} epochs, loss {trained.history.best_loss:.3f}")
 
 print("\nAccuracy on the 1,000 test papers, in percent")

@@ -292,7 +292,7 @@ def test_folder_that_is_not_a_model(refused, graph):
     Path("other").mkdir()
     refused(f"apply other {graph} -o v.csv", "other", "not an mvgrl model", "mvgrl train")
     write("other/config.json", '{"name": "of something else"}')
-    refused(f"apply other {graph} -o v.csv", "other", "of something else", "mvgrl train")
+    refused(f"apply other {graph} -o v.csv", "other", "belongs to something else", "mvgrl train")
     write("other/config.json", "{")
     refused(f"apply other {graph} -o v.csv", "other", "config.json")
     refused("info other", "other", "config.json")

@@ -28,6 +28,7 @@ TINY = dict(views=["adjacency", "ppr:top_k=8"], hidden=32, epochs=20)
 
 
 def test_the_labels_of_test_nodes_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_DRAWS", 2)
     cora = load("cora-linqs")
     assert cora.splits is not None
 
@@ -50,7 +51,8 @@ def test_the_labels_of_test_nodes_make_no_difference(monkeypatch: pytest.MonkeyP
     assert max(seen[finish]["val"]) < max(plain[finish]["val"]) - 10
 
 
-def test_a_candidate_scores_what_its_probe_scores_alone() -> None:
+def test_a_candidate_scores_what_its_probe_scores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_DRAWS", 2)
     (line,) = search("cora-linqs", {"tiny": TINY}, seeds=(100,), device="cpu")
     cora = load("cora-linqs")
     assert cora.splits is not None
