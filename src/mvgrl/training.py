@@ -183,10 +183,10 @@ def _inputs(data: Graph | Inputs, settings: Given, device: str | torch.device, c
             raise SettingsError("prepared inputs have their settings; omit settings, or give the graph itself")
         return data
     where = resolve_device(device)
-    resolved = settings if isinstance(settings, Resolved) else resolve(data, settings, device=where)
-    if resolved.choices:
-        logger.info("chosen: %s", resolved.summary)
-    return prepare(data, resolved.settings, device=where, cache=cache, choices=resolved.choices)
+    if not isinstance(settings, Resolved):
+        settings = resolve(data, settings, device=where)
+        logger.info("picked: %s", settings.summary or "nothing")
+    return prepare(data, settings.settings, device=where, cache=cache, choices=settings.choices)
 
 
 def _fit_stacked(inputs: Inputs, seeds: Sequence[int], size: int, callbacks: Iterable[Callback]) -> list[Trained]:
