@@ -11,12 +11,15 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
 import mvgrl
+from mvgrl import Graph, fit
 from mvgrl.cli.configuration import read_config, write_config
 from mvgrl.cli.options import Chosen, Written
 from mvgrl.definitions import spec_of
 from mvgrl.errors import SettingsError
+from mvgrl.mutual_information import Bound
 from mvgrl.settings import Output, OutputFields, Settings, TrainingFields, kinds, known_names, literal
 from mvgrl.views import PPR
 
@@ -175,8 +178,28 @@ def test_custom_view_cannot_be_saved() -> None:
     class Mine(PPR):
         pass
 
-    with pytest.raises(SettingsError, match="views has a custom component, ppr, which cannot be saved"):
-        Settings(views=("adjacency", Mine())).check_saveable()
+    settings = Settings(views=("adjacency", Mine()))
+    assert settings.id != Settings().id
+    with pytest.raises(SettingsError, match=r"views has a custom component, .*Mine, which cannot be saved"):
+        settings.check_saveable()
+
+
+def test_custom_classes_need_no_name() -> None:
+    @dataclass(frozen=True)
+    class Hinge(Bound):
+        margin: float = 1.0
+
+        def __call__(self, scores: Tensor, positives: Tensor, negatives: Tensor | None = None) -> Tensor:
+            negatives = ~positives if negatives is None else negatives
+            return (self.margin - scores[positives]).relu().mean() + (self.margin + scores[negatives]).relu().mean()
+
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+    settings = [Settings(hidden=4, epochs=2, bound=Hinge(margin)) for margin in (1.0, 2.0)]
+    assert len({one.id for one in settings}) == 2
+    losses = [fit(graph, one, device="cpu").history.losses for one in settings]
+    assert losses[0] != losses[1]
+    with pytest.raises(SettingsError, match=r"bound has a custom component, .*Hinge:margin=2.0"):
+        settings[1].check_saveable()
 
 
 # Defined once

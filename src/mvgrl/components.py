@@ -20,8 +20,13 @@ C = TypeVar("C", bound="Component")
 class Component:
     """A named value with parameters; compared and hashed by them."""
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # by default, where the class is defined
     stackable: ClassVar[bool] = True  # many seeds can be trained as one stack with it
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in cls.__dict__:  # never the name of its base: hashes and cached views are kept by it
+            cls.name = f"{cls.__module__}.{cls.__qualname__}"
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the parameters as plain values; :func:`resolve` reads them back."""
