@@ -60,7 +60,7 @@ def test_what_cannot_be_written_is_refused(ledger, refused):
 def test_no_ledger_or_an_empty_one_is_refused_with_a_way_to_make_one(refused):
     refused("report -o report.html", "there is no ledger results/runs.jsonl", "mvgrl reproduce node-classification")
     Path("empty.jsonl").touch()
-    refused("report --ledger empty.jsonl -o report.md", "empty.jsonl holds no runs", "mvgrl reproduce")
+    refused("report --ledger empty.jsonl -o report.md", "empty.jsonl contains no runs", "mvgrl reproduce")
     refused("report --ledger . -o report.md", "cannot be read: Is a directory")
 
 

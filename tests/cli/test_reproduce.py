@@ -140,7 +140,7 @@ def test_a_sweep_without_successful_runs_is_not_plotted(
         for row, recipe in rows.items()
     )
     assert main(["reproduce", "sweep-layers", *graph_flags, "--plot", str(tmp_path / "layers.svg")]) == 0
-    assert "layers.svg is not written: all runs failed\n" in capsys.readouterr().err
+    assert "layers.svg was not written: all runs failed\n" in capsys.readouterr().err
     assert not (tmp_path / "layers.svg").exists()
 
 

@@ -65,7 +65,7 @@ def test_the_tuned_regression_is_that_of_each_split_and_wants_val_nodes(blobs):
         assert scores["accuracy"][k] == 100 * (predicted == labels[test]).mean()
         assert scores["macro_f1"][k] == pytest.approx(100 * macro_f1(labels[test], predicted))
     without = {"train": splits[1]["train"], "test": splits[1]["test"]}
-    with pytest.raises(InputError, match="split 1: val is empty, and the strength is chosen on val nodes; add some"):
+    with pytest.raises(InputError, match="split 1: val is empty, but the strength is chosen on val nodes; add some"):
         logistic_scores(points, labels, [splits[0], without])
 
 

@@ -21,7 +21,7 @@ from mvgrl.experiments import reproduce as reproducing
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.experiment import Experiment, Variant, task_of
 from mvgrl.experiments.ledger import Ledger, Run
-from mvgrl.experiments.planner import Step, known_already
+from mvgrl.experiments.planner import Step, reused_runs
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
 from mvgrl.experiments.summary import summarise
@@ -275,7 +275,7 @@ def test_only_a_run_with_the_scores_of_the_row_serves_it() -> None:
     ]
     bounds = EXPERIMENTS["ablation-bounds"]
     step = Step(bounds, next(one for one in bounds.variants if one.id == "JSD"), recipe, 9)
-    found = known_already([done, clusters, *others], step, range(9))
+    found = reused_runs([done, clusters, *others], step, range(9))
     assert found == [replace(done, experiment="ablation-bounds", variant="JSD")]
 
 

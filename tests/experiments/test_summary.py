@@ -12,7 +12,7 @@ import pytest
 from mvgrl.errors import SettingsError
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger, Run
-from mvgrl.experiments.planner import lacking, plan
+from mvgrl.experiments.planner import missing, plan
 from mvgrl.experiments.reproduce import overview
 from mvgrl.experiments.summary import summarise
 
@@ -72,7 +72,7 @@ def test_complete_experiments_have_nothing_left_to_run(committed: ReadOnce) -> N
     for name in ("node-classification", "node-clustering", "graph-classification", "node-slips", "ablation-bounds"):
         one = EXPERIMENTS[name]
         assert (listed[name]["done"], listed[name]["seconds_left"]) == (listed[name]["runs"], 0)
-        assert lacking(plan(one, one.datasets), committed) == []
+        assert missing(plan(one, one.datasets), committed) == []
 
 
 @pytest.fixture

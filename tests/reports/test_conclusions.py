@@ -22,7 +22,7 @@ from mvgrl.reports.conclusions import (
 from mvgrl.reports.document import parts_as_markdown
 
 CLAIMS = {claim.text: claim for claims in CONCLUSIONS.values() for claim in claims}
-READOUTS = CLAIMS["Sum or mean is better than DiffPool of one layer or two"]
+READOUTS = CLAIMS["Sum or mean is better than DiffPool with one or two layers"]
 PAIR = CLAIMS["Adjacency with ppr is the best pair"]
 
 
@@ -99,8 +99,8 @@ def test_each_verdict(readouts: Book) -> None:
     assert found["imdb-binary"].points == pytest.approx(2.0)  # told, but not judged
     assert found["imdb-binary"].spread is None
     assert found["cora-linqs"].points is None
-    assert found["ptc-mr"].lacking == (("diffpool-1", "out of memory"), ("diffpool-2", "out of memory"))
-    assert found["imdb-multi"].lacking == (("diffpool-2", "no room"),)
+    assert found["ptc-mr"].missing == (("diffpool-1", "out of memory"), ("diffpool-2", "out of memory"))
+    assert found["imdb-multi"].missing == (("diffpool-2", "no room"),)
 
 
 def test_a_line_counts_the_verdicts_the_points_and_the_runs(readouts: Book) -> None:
@@ -113,7 +113,7 @@ def test_a_line_counts_the_verdicts_the_points_and_the_runs(readouts: Book) -> N
     runs = 8 + 8 + 8 + 4 + 6
     assert (
         summary(found)
-        == f"{tally(found)}; mean difference +{points:.1f} points over {runs} runs; rows are lacking on 1"
+        == f"{tally(found)}; mean difference +{points:.1f} points over {runs} runs; rows are missing on 1"
     )
 
 
@@ -137,7 +137,7 @@ def test_failures_of_a_side_that_was_not_all_tried_are_no_verdict(book: Book) ->
     book.add("ablation-readouts", "mutag", "diffpool-1", failed="no room")
     found = book.findings(READOUTS)["mutag"]
     assert found.verdict == "not run"
-    assert found.lacking == (("mean", ""), ("diffpool-1", "no room"), ("diffpool-2", ""))
+    assert found.missing == (("mean", ""), ("diffpool-1", "no room"), ("diffpool-2", ""))
     assert tally(list(book.findings(READOUTS).values())) == "nothing to compare yet"
 
 
@@ -181,7 +181,7 @@ def test_the_sections_show_both_sides_and_what_is_lacking(readouts: Book) -> Non
     page = parts_as_markdown([first, *others])
     line = next(line for line in page.splitlines() if line.startswith("| 3. The readout "))
     assert (
-        "not run on 2 (rows are lacking on 1) | holds on 5 of 8 datasets, no difference on 3 | +0.5 | +2.4 | 34 |"
+        "not run on 2 (rows are missing on 1) | holds on 5 of 8 datasets, no difference on 3 | +0.5 | +2.4 | 34 |"
         in line
     )
     both = "73.0 ± 0.3 (mean, 2 runs) | 71.0 ± 0.4 (diffpool-1, 2 runs)"
@@ -200,7 +200,7 @@ def test_without_runs_it_says_so_and_what_makes_them(book: Book) -> None:
     _, claims, unrun = section.parts
     assert [row[2].text for row in claims.rows] == ["no runs yet"] * len(CLAIMS)
     assert {row[6].text for row in claims.rows} == {"–"}
-    silent = {row[1].text for row in claims.rows if row[3].text == "prints no numbers"}
+    silent = {row[1].text for row in claims.rows if row[3].text == "no numbers"}
     assert silent == {text for text, claim in CLAIMS.items() if not published(claim)}
     assert len(silent) == 4
     assert unrun.endswith("; run mvgrl reproduce ablation-view-count.")

@@ -164,7 +164,7 @@ def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledge
         "Graph classification",
         SLIPS.title,
         "The paper's conclusions",
-        "Beside the four",  # of which alone there are runs
+        "Other claims",  # the only one with runs
         "Ablations",
         bounds,
         sizes,
@@ -277,7 +277,7 @@ def test_a_sweep_is_drawn_over_its_values_in_their_order():
     rows = [row(sweep, "mutag", f"size {size}", 80.0 + int(size), std=1.0) for size in ("8", "32", "16")]
     rows.append(row(sweep, "mutag", "size 64", None, failed="out of memory"))
     (figure,) = sweep_figures(sweep, rows)
-    assert figure.caption == "Our accuracy (nested) over hidden size, with one standard deviation either way."
+    assert figure.caption == "Our accuracy (nested) over hidden size; error bars show one standard deviation."
     assert not sweep_figures(replace(sweep, axis=""), rows)
     places = re.findall(r'<text class="middle" x="([\d.]+)"[^>]*>(\d+)<', figure.svg)
     assert [name for _, name in places] == ["8", "16", "32"]
