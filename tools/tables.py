@@ -95,8 +95,8 @@ def _with_control(row: Row | None) -> Cell:
     if row is None:
         return Cell(NONE)
     name, value = next(iter(row.controls.items()), ("", None))
-    beside = () if value is None else (f"{name} {number(value, row.score)}",)
-    return Cell(number(row.mean, row.score, row.std), beside)
+    note = () if value is None else (f"{name} {number(value, row.score)}",)
+    return Cell(number(row.mean, row.score, row.std), note)
 
 
 def by_dataset(experiment: Experiment, rows: Sequence[Row]) -> list[Part]:

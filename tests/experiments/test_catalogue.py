@@ -113,7 +113,7 @@ PARTS = {
 def test_published_numbers_match_the_paper() -> None:
     path = ROOT.parent / "shared" / "paper" / "published.json"
     if not path.exists():
-        pytest.skip("there is no transcription of the paper's tables beside the repository")
+        pytest.skip("no transcription of the paper's tables next to the repository")
     paper = json.loads(path.read_text())
     expected: dict[tuple[str, str, str, str], list[float]] = {}
 

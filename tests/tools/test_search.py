@@ -40,15 +40,15 @@ def test_labels_of_test_nodes_do_not_affect_the_scores(monkeypatch: pytest.Monke
     plain, target = scores(cora), cora.target.copy()
     target[cora.splits["test"]] = np.random.default_rng(0).permutation(target[cora.splits["test"]])
     hidden = scores(replace(cora, target=target))
-    for finish in ("projected, sum, False", "projected, concatenate, True"):
-        assert hidden[finish] == plain[finish]
-        assert {name: len(values) for name, values in plain[finish].items()} == {
+    for output in ("projected, sum, False", "projected, concatenate, True"):
+        assert hidden[output] == plain[output]
+        assert {name: len(values) for name, values in plain[output].items()} == {
             **dict.fromkeys(("pool", "rest", "val"), len(DECAYS)),
             **dict.fromkeys(("nmi", "ari"), 1),
         }
     target[cora.splits["val"]] = np.random.default_rng(0).permutation(target[cora.splits["val"]])
     seen = scores(replace(cora, target=target))
-    assert max(seen[finish]["val"]) < max(plain[finish]["val"]) - 10
+    assert max(seen[output]["val"]) < max(plain[output]["val"]) - 10
 
 
 def test_a_candidate_has_the_scores_of_a_separate_probe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ class Score:
 
     name: str  # in the ledger and in JSON
     label: str  # in a table
-    title: str  # in a sentence or beside a chart
+    title: str  # in a sentence or on the axis of a chart
     share: bool = False  # a share of 1; otherwise in percent
 
     @property

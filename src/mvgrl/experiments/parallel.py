@@ -88,13 +88,13 @@ def run_tasks(
 ) -> None:
     """Run all tasks, ``jobs`` in parallel; None: as many as the machine has cores and memory for."""
     for kind, some in groupby(tasks, key=lambda task: task.recipe.settings.task):
-        alone = [list(same) for _, same in groupby(some, key=lambda task: (task.recipe.dataset, task.recipe))]
-        small = [piece for together in alone for piece in pieces(together, device)]
+        serial = [list(same) for _, same in groupby(some, key=lambda task: (task.recipe.dataset, task.recipe))]
+        small = [piece for together in serial for piece in pieces(together, device)]
         workers = min(len(small), usual_jobs(kind, len(small), device) if jobs is None else jobs)
         if workers > 1:
-            alone = _in_pool(small, workers, ledger, device, data_root, tell)
+            serial = _in_pool(small, workers, ledger, device, data_root, tell)
         worker = Worker(RunContext(ledger, device, tell, ViewCache()), data_root)
-        for piece in alone:
+        for piece in serial:
             worker.do(piece)
 
 

@@ -77,9 +77,9 @@ def summarise(
         for step in steps:
             if not step.variant.control:
                 for score in experiment.scores_for(dataset):
-                    beside = {one.id: _mean(found.get(one.id, []), score) for one in experiment.controls}
+                    means = {one.id: _mean(found.get(one.id, []), score) for one in experiment.controls}
                     row = _row(step, score, found[step.variant.id])
-                    some += [] if row is None else [replace(row, controls=beside)]
+                    some += [] if row is None else [replace(row, controls=means)]
         first = {row.score: row.mean for row in some if experiment.baseline and row.variant is experiment.variants[0]}
         for row in some:
             base = first.get(row.score)

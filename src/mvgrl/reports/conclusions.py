@@ -192,12 +192,12 @@ def _line(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) ->
 
 
 def _by_dataset(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) -> list[Part]:
-    beside = {one.dataset: one for one in printed}
+    theirs = {one.dataset: one for one in printed}
     lines = tuple(
         (
             *(Cell(one.dataset), _side(one.favoured, claim.favoured), _side(one.other, claim.others), _difference(one)),
             Cell(NONE if one.spread is None else f"{one.spread:.1f}"),
-            _difference(beside[one.dataset]) if one.dataset in beside else Cell(NONE),
+            _difference(theirs[one.dataset]) if one.dataset in theirs else Cell(NONE),
         )
         for one in found
     )
