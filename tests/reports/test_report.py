@@ -315,7 +315,8 @@ def test_a_ledger_without_runs_is_rejected_and_the_command_is_named(tmp_path, co
     path = tmp_path / "runs.jsonl"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(InputError, match=r"runs\.jsonl.*; (create one|add some) with mvgrl reproduce node-classification$"):
+    message = r"runs\.jsonl.*; (create one|add some) with mvgrl reproduce node-classification$"
+    with pytest.raises(InputError, match=message):
         write_report(tmp_path / "report.html", path)
     assert not (tmp_path / "report.html").exists()
 

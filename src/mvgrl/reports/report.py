@@ -128,10 +128,10 @@ def _section(experiment: Experiment, rows: Sequence[Row], *, level: int = 2) -> 
     """Return an experiment as a grid, with notes and figures."""
     if not rows:
         return Section(experiment.title, (none_yet(experiment.name),), level=level)
-    compared_with = "then the difference to the first row in points" if experiment.baseline else "the paper reports none"
+    shown = "then the difference to the first row in points" if experiment.baseline else "the paper reports none"
     if any(row.paper is not None for row in rows):
-        compared_with = "then the paper's number and our difference to it in points"
-    caption = f"{experiment.title}: ours, {compared_with}. {experiment.about}".rstrip()
+        shown = "then the paper's number and our difference to it in points"
+    caption = f"{experiment.title}: ours, {shown}. {experiment.about}".rstrip()
     parts: list[Part] = [grid(rows, compared, caption=caption), *notes(rows), *sweep_figures(experiment, rows)]
     return Section(experiment.title, tuple(parts), level=level)
 
