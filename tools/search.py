@@ -1,4 +1,4 @@
-"""Compare candidates for a recipe without looking at what the tables are scored on.
+"""Compare candidates for a recipe without using the data that the tables are scored on.
 
 Node datasets: on all nodes outside the test nodes. Graph datasets: by cross-validation inside a training part. Seeds
 and folds differ from those of the tables. Each candidate is trained once per seed, and its vectors are scored for
@@ -99,7 +99,7 @@ def _node_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[in
     """Return mean accuracies for each of DECAYS, and NMI and ARI, of the nodes outside the test nodes.
 
     ``pool``: with newly drawn train nodes, as many as the split has; the rest of the pool is predicted.
-    ``rest``: with the split's own train nodes. ``val``: with these, the validation nodes alone.
+    ``rest``: with the train nodes of the split. ``val``: the same, on the validation nodes only.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -122,18 +122,18 @@ def _node_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[in
 def ranking(lines: Iterable[Mapping[str, Any]]) -> list[tuple[float, str, str]]:
     """Return score, candidate and output, best first; ties to a hundredth keep the order of the lines.
 
-    Of nodes the score is the mean of ``pool`` and ``rest`` at the best decay. Of graphs, where seeds differ by more
-    than candidates do, half of it is the nested accuracy, a quarter the mean of the candidate's four best finishes, and
-    a quarter the mean of the finish over all candidates.
+    For nodes, the score is the mean of ``pool`` and ``rest`` at the best decay. For graphs, where seeds differ by more
+    than candidates do, half of it is the nested accuracy, a quarter the mean of the candidate's four best outputs, and
+    a quarter the mean of the output over all candidates.
     """
     found = {
-        (line["candidate"], finish): scores
+        (line["candidate"], output): scores
         for line in lines
-        for finish, scores in line.items()
-        if isinstance(scores, dict) and finish != "settings"
+        for output, scores in line.items()
+        if isinstance(scores, dict) and output != "settings"
     }
     graphs = {key: scores["nested"][0] for key, scores in found.items() if "nested" in scores}
-    ranked = _with_their_like(graphs) if graphs else {key: _at_best_decay(scores) for key, scores in found.items()}
+    ranked = _averaged(graphs) if graphs else {key: _at_best_decay(scores) for key, scores in found.items()}
     return sorted(((round(score, 2), *key) for key, score in ranked.items()), key=lambda row: -row[0])
 
 
@@ -141,16 +141,16 @@ def _at_best_decay(scores: Mapping[str, Sequence[float]]) -> float:
     return float(np.mean([scores["pool"], scores["rest"]], axis=0).max())
 
 
-def _with_their_like(scores: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
-    candidates, finishes = defaultdict(list), defaultdict(list)
-    for (candidate, finish), score in scores.items():
+def _averaged(scores: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    candidates, outputs = defaultdict(list), defaultdict(list)
+    for (candidate, output), score in scores.items():
         candidates[candidate].append(score)
-        finishes[finish].append(score)
+        outputs[output].append(score)
     return {
-        (candidate, finish): score / 2
+        (candidate, output): score / 2
         + float(np.mean(sorted(candidates[candidate])[-4:])) / 4
-        + float(np.mean(finishes[finish])) / 4
-        for (candidate, finish), score in scores.items()
+        + float(np.mean(outputs[output])) / 4
+        for (candidate, output), score in scores.items()
     }
 
 
@@ -201,8 +201,8 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print("score  candidate: codes, join, unit length")
-    for score, candidate, finish in ranking(lines)[:_SHOWN]:
-        print(f"{score:5.2f}  {candidate}: {finish}")
+    for score, candidate, output in ranking(lines)[:_SHOWN]:
+        print(f"{score:5.2f}  {candidate}: {output}")
     return 0
 
 

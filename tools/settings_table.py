@@ -19,7 +19,7 @@ _MARKED = re.compile(r"(<!-- settings -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def table() -> str:
-    """The table in Markdown: one row per setting, then one per option of the output."""
+    """Return the table in Markdown: one row per setting, then one per option of the output."""
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for group in (TaskField, TrainingFields, OutputFields):
         for f in fields(group):
@@ -29,7 +29,7 @@ def table() -> str:
 
 
 def filled(page: str) -> str:
-    """The page with its table of settings up to date."""
+    """Return the page with its table of settings up to date."""
     return _MARKED.sub(lambda match: f"{match[1]}{table()}\n{match[2]}", page)
 
 

@@ -2,10 +2,10 @@
 
     python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md
 
-What stands between one of these marks and <!-- end --> is replaced:
+Everything between one of these marks and <!-- end --> is replaced:
 
     <!-- table node-classification best -->            a table under one of the named settings
-    <!-- table node-classification best accuracy -->   one of its scores alone
+    <!-- table node-classification best accuracy -->   only one of its scores
     <!-- table node-classification all accuracy -->    the three settings side by side
     <!-- table ablation-bounds best -->                rows × datasets, the paper's numbers in brackets
     <!-- conclusions -->                               whether the paper's conclusions hold
@@ -30,7 +30,7 @@ _MARKED = re.compile(r"(<!-- (?:table (\S+) (\S+)(?: (\S+))?|conclusions) -->\n)
 
 
 def filled(page: str, ledger: Ledger) -> str:
-    """Return the page with everything marked written again."""
+    """Return the page with all marked tables up to date."""
 
     def write(match: re.Match[str]) -> str:
         opened, name, setting, score, closed = match.groups()
@@ -62,7 +62,7 @@ def _table(name: str, setting: str, score: str | None, ledger: Ledger) -> Sequen
 
 
 def with_controls(experiment: Experiment, rows: Sequence[Row]) -> Table:
-    """Return a line per dataset and score: the paper's number, ours, and those of the controls."""
+    """Return a table with a line per dataset and score: the paper's number, ours, and those of the controls."""
     heads = [experiment.variants[0].how.label, *(control.how.label for control in experiment.controls)]
     lines = tuple(
         (
@@ -78,7 +78,7 @@ def with_controls(experiment: Experiment, rows: Sequence[Row]) -> Table:
 
 
 def side_by_side(settings: Mapping[str, Sequence[Row]]) -> Table:
-    """Return the same rows under several settings, a column each, with the first control beside each number."""
+    """Return the same rows under several settings, with a column per setting and the first control in brackets."""
     found = {
         name: {(row.dataset, row.score): row for row in rows if row.mean is not None} for name, rows in settings.items()
     }
@@ -95,18 +95,18 @@ def _with_control(row: Row | None) -> Cell:
     if row is None:
         return Cell(NONE)
     name, value = next(iter(row.controls.items()), ("", None))
-    beside = () if value is None else (f"{name} {number(value, row.score)}",)
-    return Cell(number(row.mean, row.score, row.std), beside)
+    note = () if value is None else (f"{name} {number(value, row.score)}",)
+    return Cell(number(row.mean, row.score, row.std), note)
 
 
 def by_dataset(experiment: Experiment, rows: Sequence[Row]) -> list[Part]:
-    """Return the rows with a column per dataset; below, notes, and what has no runs yet."""
+    """Return the rows with a column per dataset; below them, notes and the datasets without runs."""
     if not rows:
         return [none_yet(experiment.name)]
     there = {row.dataset for row in rows}
-    lacking = [dataset for dataset in experiment.datasets if dataset not in there]
-    unrun = [f"There are no runs yet on {', '.join(lacking)}; run mvgrl reproduce {experiment.name}."]
-    return [grid(rows, brief), *notes(rows), *(unrun if lacking else [])]
+    missing = [dataset for dataset in experiment.datasets if dataset not in there]
+    unrun = [f"There are no runs yet on {', '.join(missing)}; run mvgrl reproduce {experiment.name}."]
+    return [grid(rows, brief), *notes(rows), *(unrun if missing else [])]
 
 
 def main(words: Sequence[str]) -> None:

@@ -229,7 +229,7 @@ def test_split_with_a_class_missing_from_train_is_rejected(refused, labelled):
     write_rows("split.csv", "id,split", ["n0,train", "n1,train", "n3,test", "n2,val"])
     refused(
         "evaluate v.parquet --labels labels.csv --split split.csv",
-        *("split.csv, line 5", "'n2'", "val", "class cat", "train lacks"),
+        *("split.csv, line 5", "'n2'", "val", "class cat", "which is missing from train"),
     )
 
 

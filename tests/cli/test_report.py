@@ -1,4 +1,4 @@
-"""``mvgrl report``: one file, of the kind that its ending says."""
+"""``mvgrl report``: one file, in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mvgrl.experiments.recipes import load_recipe
 
 @pytest.fixture
 def ledger(folder):
-    """Two runs where the verb looks for them, and a line that is none."""
+    """Write two runs to the default ledger, and a line that is not a run."""
     recipe = load_recipe("cora").id
     ledger = Ledger("results/runs.jsonl")
     ledger.add(
@@ -24,7 +24,7 @@ def ledger(folder):
     return ledger
 
 
-def test_a_page(ledger, run):
+def test_a_web_page_is_written(ledger, run):
     outcome = run("report -o report.html")
     assert outcome.out == ""
     assert "runs.jsonl, line 3 is not a run; skipped\n" in outcome.err
@@ -36,20 +36,20 @@ def test_a_page(ledger, run):
     assert "no runs yet" in page
 
 
-def test_the_same_as_markdown_and_what_was_written_as_json(ledger, run):
+def test_markdown_is_written_and_described_as_json(ledger, run):
     outcome = run("report -o report.MD --json --quiet")
     assert outcome.err == ""
     assert outcome.json == {"runs": 2, "passed_over": 1, "ledger": "results/runs.jsonl", "output": "report.MD"}
     assert "| cora | NMI | 0.629 | – | – | 0.600 ± 0.000 (−2.9) |" in Path("report.MD").read_text()
 
 
-def test_another_ledger_and_a_folder_that_is_made(ledger, run):
+def test_another_ledger_is_read_and_the_output_folder_is_created(ledger, run):
     ledger.path.rename("mine.jsonl")
     run("report --ledger mine.jsonl -o new/report.html -q")
     assert [path.name for path in Path("new").iterdir()] == ["report.html"]
 
 
-def test_what_cannot_be_written_is_refused(ledger, refused):
+def test_unwritable_paths_are_rejected(ledger, refused):
     refused("report -o report.pdf", "report.pdf: unsupported file type; use one of .html, .md")
     refused("report -o report", "report has no file extension; use one of .html, .md")
     refused("report -o results", "results is a folder; give a file in it, such as results/report.html")
@@ -57,10 +57,10 @@ def test_what_cannot_be_written_is_refused(ledger, refused):
     assert "--output" in refused("report")
 
 
-def test_no_ledger_or_an_empty_one_is_refused_with_a_way_to_make_one(refused):
+def test_a_missing_or_empty_ledger_is_rejected_and_the_command_is_named(refused):
     refused("report -o report.html", "there is no ledger results/runs.jsonl", "mvgrl reproduce node-classification")
     Path("empty.jsonl").touch()
-    refused("report --ledger empty.jsonl -o report.md", "empty.jsonl holds no runs", "mvgrl reproduce")
+    refused("report --ledger empty.jsonl -o report.md", "empty.jsonl contains no runs", "mvgrl reproduce")
     refused("report --ledger . -o report.md", "cannot be read: Is a directory")
 
 

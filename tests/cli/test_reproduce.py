@@ -26,7 +26,7 @@ def flags(tmp_path: Path) -> list[str]:
     return [*places, "--dataset", "cora-linqs", "--runs", "2", "--device", "cpu"]
 
 
-def test_node_tables(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_node_tables_are_printed(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "node-classification", *flags, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     row, tuned = printed["rows"]
@@ -42,7 +42,7 @@ def test_node_tables(flags: list[str], capsys: pytest.CaptureFixture[str]) -> No
     assert (nmi[:3], ari[:3]) == (["cora-linqs", "NMI", "0.629"], ["cora-linqs", "ARI", "0.570"])
 
 
-def test_the_graph_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_graph_table_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "recipes" / "graph").mkdir(parents=True)
     (tmp_path / "recipes" / "graph" / "mutag.toml").write_text("[best]\nhidden = 8\nepochs = 1\n")
     places = ["--ledger", str(tmp_path / "runs.jsonl"), "--recipes", str(tmp_path / "recipes")]
@@ -50,11 +50,11 @@ def test_the_graph_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main([*words, "--json"]) == 0
     shown = capsys.readouterr()
     rows = json.loads(shown.out)["rows"]
-    told = [line.partition(" (")[0] for line in shown.err.splitlines()]  # two at once, where there are two cores
-    assert len([line for line in told if line.startswith("mutag, best, ")]) == 2 * len(
+    messages = [line.partition(" (")[0] for line in shown.err.splitlines()]  # in parallel on two cores
+    assert len([line for line in messages if line.startswith("mutag, best, ")]) == 2 * len(
         EXPERIMENTS["graph-classification"].variants
     )
-    assert "mutag, best, trained: seed 0" in told
+    assert "mutag, best, trained: seed 0" in messages
     expected = {"dataset", "metric", "mean", "std", "runs", "paper", "untrained", "propagated", "seconds"}
     assert all(expected <= set(row) for row in rows)
     assert [(row["metric"], row["paper"], row["runs"]) for row in rows] == [("nested", 89.7, 2), ("best_c", 89.7, 2)]
@@ -66,7 +66,7 @@ def test_the_graph_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert best_c[:4] == ["mutag", "best-C", "89.7", f"{rows[1]['mean']:.1f}"]
 
 
-def test_the_table_of_discrepancies(
+def test_the_table_of_discrepancies_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start = literal(dict(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=1))
@@ -88,7 +88,7 @@ def graph_flags(tmp_path: Path) -> list[str]:
     return [*places, "--dataset", "mutag", "--runs", "1", "--jobs", "1"]
 
 
-def test_an_ablation(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_ablation_is_printed(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["reproduce", "ablation-encoders", *graph_flags, "--device", "cpu"]
     assert main([*words, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -140,7 +140,7 @@ def test_a_sweep_without_successful_runs_is_not_plotted(
         for row, recipe in rows.items()
     )
     assert main(["reproduce", "sweep-layers", *graph_flags, "--plot", str(tmp_path / "layers.svg")]) == 0
-    assert "layers.svg is not written: all runs failed\n" in capsys.readouterr().err
+    assert "layers.svg was not written: all runs failed\n" in capsys.readouterr().err
     assert not (tmp_path / "layers.svg").exists()
 
 
@@ -164,7 +164,9 @@ def test_failed_runs_are_shown_and_can_be_retried(
     assert "failed" not in shown.out + shown.err
 
 
-def test_the_list(graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_counts_runs_and_estimates_time(
+    graph_flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     recipe = EXPERIMENTS["ablation-modes"].recipes("mutag", folder=tmp_path / "recipes")["hybrid"].id
     run = Run("ablation-modes", "mutag", "best", "hybrid", 0, {"nested": 80.0}, 1, 30.0, "cpu", recipe)
     Ledger(tmp_path / "runs.jsonl").add([run])
@@ -197,7 +199,7 @@ def test_the_list_has_every_experiment(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.fixture
 def one_ablation() -> Iterator[None]:
-    """A small one in place of all, which are restored in their order."""
+    """Replace all experiments with a small one; they are restored afterwards."""
     kept = dict(EXPERIMENTS)
     rows = (Variant("four"), Variant("two", dict(hidden=2)))
     small = replace(kept["ablation-bounds"], name="ablation-small", variants=rows, datasets=("mutag",))
@@ -210,7 +212,7 @@ def one_ablation() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("one_ablation")
-def test_all(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_prints_every_table(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "all", *graph_flags, "--device", "cpu"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("graph-classification\ndataset  metric")
@@ -259,7 +261,7 @@ def test_all(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None
         (["list", "--dataset", "coar"], "unknown dataset 'coar'; did you mean 'cora'?"),
     ],
 )
-def test_wrong_arguments_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_rejected(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", *words]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -21,8 +21,8 @@ def test_the_probe_never_sees_test_nodes_and_the_share_is_of_all_nodes() -> None
     swapped = [node_accuracy(codes, other, test, share, seed=5) for share in (0.004, 0.2)]
     assert swapped == pytest.approx([100 - score for score in plain])  # the same predictions
     drawn = [node_accuracy(codes, truth, test, 1e-6, seed=seed) for seed in (5, 6)]
-    assert drawn[0] != drawn[1]  # one of each class, others by another seed
-    # Half of the nodes are to be drawn from; each of the others is like one of them, and is known where that was drawn.
+    assert drawn[0] != drawn[1]  # one node per class, which depends on the seed
+    # Half of the nodes can be drawn; each other node equals one of them, and is classified correctly if that was drawn.
     twins, labels = torch.eye(500).repeat(2, 1), rng.integers(2, size=500)
     known = node_accuracy(twins, np.tile(labels, 2), np.arange(500, 1000), 0.2, seed=0)
     assert known == pytest.approx(100 * (0.4 + 0.6 / 2), abs=4)
@@ -37,7 +37,7 @@ def test_the_weight_decay_is_chosen_on_the_drawn_nodes(monkeypatch: pytest.Monke
         monkeypatch.setattr("mvgrl.evaluation.few_labels.DECAYS", decays)
         found[decays] = node_accuracy(codes, truth, test, 0.2, seed=0)
     assert found[(100.0,)] < found[(0.0,)] == found[(100.0, 0.0)] == found[(0.0, 100.0)]
-    # Of a node a class nothing can be held out to choose by.
+    # With one node per class, there is nothing to hold out for the choice.
     monkeypatch.setattr("mvgrl.evaluation.few_labels.DECAYS", (0.0, 100.0))
     monkeypatch.setattr("mvgrl.evaluation.few_labels.linear_predictions", lambda *_, **__: 1 / 0)
     assert node_accuracy(codes, truth, test, 1e-6, seed=0) > 50

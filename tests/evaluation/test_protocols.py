@@ -1,4 +1,4 @@
-"""Protocols: scores per seed from vectors, kernels or predictions, measured together where they can be."""
+"""Protocols: scores per seed from vectors, kernels or predictions, computed together where possible."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mvgrl.graphs import Graph
 from mvgrl.methods import Outcome
 
 CPU = torch.device("cpu")
-SPLITS = {"train": np.arange(0, 60), "val": np.arange(60, 100), "test": np.arange(100, 190)}  # ten nodes in none
+SPLITS = {"train": np.arange(0, 60), "val": np.arange(60, 100), "test": np.arange(100, 190)}  # ten nodes are in no part
 
 
 @pytest.fixture(scope="module")
 def vectors() -> tuple[list[np.ndarray], np.ndarray]:
-    """Three seeds' vectors of 200 points, and their classes."""
+    """Return the vectors of 200 points for three seeds, and their classes."""
     points, labels = make_blobs(200, n_features=5, centers=3, cluster_std=4.0, random_state=1)
     rng = np.random.default_rng(0)
     return [(points + rng.normal(size=points.shape)).astype(np.float32) for _ in range(3)], labels
@@ -42,7 +42,7 @@ def test_every_protocol_reports_the_scores_it_names(vectors) -> None:
             assert set(protocol.scores) <= set(scores) <= set(SCORES)
 
 
-def test_probes_of_many_seeds_score_as_each_alone(vectors) -> None:
+def test_probes_of_many_seeds_score_the_same_as_separate_ones(vectors) -> None:
     many, labels = vectors
     found = measure(["linear-probe", "converged-probe", "clustering"], evaluation("node", vectors, weight_decay=0.01))
     for seed, codes, scores in zip((3, 4, 5), many, found, strict=True):
@@ -62,11 +62,11 @@ def test_both_svm_protocols_come_from_one_cross_validation(vectors, monkeypatch:
     )
     found = measure(["nested-svm", "best-c-svm", "linear-probe"], evaluation("graph", vectors))
     assert [call["seed"] for call in calls] == [3, 4, 5]
-    alone = cross_validate(vectors[0][1], vectors[1], seed=4)
-    assert found[1] == {"nested": alone.nested_accuracy[0], "best_c": alone.best_c_accuracy[0]}
+    separate = cross_validate(vectors[0][1], vectors[1], seed=4)
+    assert found[1] == {"nested": separate.nested_accuracy[0], "best_c": separate.best_c_accuracy[0]}
 
 
-def test_a_kernel_scores_as_the_vectors_it_is_the_product_of(vectors) -> None:
+def test_a_kernel_scores_the_same_as_its_vectors(vectors) -> None:
     codes = vectors[0][0].astype(np.float64)
     target = dataset("graph", vectors[1])
     both = [Outcome(codes), Outcome(kernel=codes @ codes.T)]
@@ -74,7 +74,7 @@ def test_a_kernel_scores_as_the_vectors_it_is_the_product_of(vectors) -> None:
     assert kernel == plain
 
 
-def test_predictions_are_scored_as_they_are(vectors) -> None:
+def test_predictions_are_scored_directly(vectors) -> None:
     labels = vectors[1]
     guesses = labels.copy()
     guesses[SPLITS["test"][:9]] = (guesses[SPLITS["test"][:9]] + 1) % 3

@@ -1,4 +1,4 @@
-"""Scores over splits: the probe's own, in percent, and refused before the first probe trains."""
+"""Scores over splits: those of the probe, in percent; invalid splits are rejected before training."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def macro_f1(truth, predicted):
 
 
 @pytest.mark.parametrize("kind", ["int", "text", "bool", "float"])
-def test_they_are_the_probes_of_the_splits_in_percent(blobs, kind):
+def test_scores_equal_those_of_the_probe_in_percent(blobs, kind):
     points, numbers = blobs
     labels = {"int": numbers, "text": np.array(["a", "bb", "c"])[numbers], "bool": numbers > 0, "float": numbers / 4}
     labels = labels[kind]
@@ -54,7 +54,7 @@ def test_they_are_the_probes_of_the_splits_in_percent(blobs, kind):
     assert scores["accuracy"].tolist() != linear_scores(points, labels, splits, seed=4)["accuracy"].tolist()
 
 
-def test_the_tuned_regression_is_that_of_each_split_and_wants_val_nodes(blobs):
+def test_logistic_regression_is_tuned_per_split_and_requires_val_nodes(blobs):
     points, labels = blobs
     splits = random_splits(labels, count=2)
     scores = logistic_scores(points, labels, splits)
@@ -65,11 +65,11 @@ def test_the_tuned_regression_is_that_of_each_split_and_wants_val_nodes(blobs):
         assert scores["accuracy"][k] == 100 * (predicted == labels[test]).mean()
         assert scores["macro_f1"][k] == pytest.approx(100 * macro_f1(labels[test], predicted))
     without = {"train": splits[1]["train"], "test": splits[1]["test"]}
-    with pytest.raises(InputError, match="split 1: val is empty, and the strength is chosen on val nodes; add some"):
+    with pytest.raises(InputError, match="split 1: val is empty, but the strength is chosen on val nodes; add some"):
         logistic_scores(points, labels, [splits[0], without])
 
 
-def test_validation_is_scored_only_where_every_split_has_it(blobs):
+def test_validation_is_scored_only_if_every_split_has_it(blobs):
     points, labels = blobs
     splits = random_splits(labels, count=2)
     masks = [{part: np.isin(np.arange(200), nodes) for part, nodes in split.items()} for split in splits]
@@ -81,7 +81,7 @@ def test_validation_is_scored_only_where_every_split_has_it(blobs):
         assert fewer["accuracy"].tolist() == scores["accuracy"].tolist()
 
 
-def test_nodes_without_a_label_may_stand_outside_the_splits(blobs):
+def test_unlabelled_nodes_are_allowed_outside_the_splits(blobs):
     points, labels = blobs
     splits = random_splits(labels, count=1)
     expected = linear_scores(points, labels, splits)
@@ -92,7 +92,7 @@ def test_nodes_without_a_label_may_stand_outside_the_splits(blobs):
 
 @pytest.mark.parametrize("part", ["train", "val", "test"])
 @pytest.mark.parametrize("kind", ["NaN", "empty text"])
-def test_a_node_without_a_label_in_a_split_is_refused_by_number(blobs, part, kind):
+def test_an_unlabelled_node_in_a_split_is_rejected_by_number(blobs, part, kind):
     points, labels = blobs
     splits = random_splits(labels, count=2)
     node = splits[1][part][3]
@@ -116,7 +116,7 @@ def test_a_node_without_a_label_in_a_split_is_refused_by_number(blobs, part, kin
     ],
     ids=str,
 )
-def test_a_wrong_split_is_refused_and_named(blobs, change, message):
+def test_an_invalid_split_is_rejected_by_number(blobs, change, message):
     points, labels = blobs
     splits = random_splits(labels, count=2)
     change = {part: np.flatnonzero(labels == 1) if nodes == "one class" else nodes for part, nodes in change.items()}
@@ -125,7 +125,7 @@ def test_a_wrong_split_is_refused_and_named(blobs, change, message):
         linear_scores(points, labels, splits)
 
 
-def test_wrong_arrays_and_lists_are_refused(blobs):
+def test_invalid_arrays_and_lists_are_rejected(blobs):
     points, labels = blobs
     splits = random_splits(labels, count=1)
     for wrong in ([], splits[0]):
@@ -137,7 +137,7 @@ def test_wrong_arrays_and_lists_are_refused(blobs):
         linear_scores(points, labels[1:], splits)
 
 
-def test_a_summary_is_plain_numbers():
+def test_a_summary_contains_plain_numbers():
     report = summary({"accuracy": np.array([80, 83, 86], dtype=np.float32), "nmi": np.array([0.5])})
     assert json.loads(json.dumps(report)) == {
         "accuracy": {"mean": 83.0, "std": pytest.approx(6**0.5)},

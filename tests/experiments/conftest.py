@@ -1,4 +1,4 @@
-"""What the tests of experiments share: tiny recipes, and small data in the formats of Cora and MUTAG."""
+"""Fixtures for tests of experiments: tiny recipes, and small data in the formats of Cora and MUTAG."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _write(folder: Path, texts: dict[str, str]) -> Path:
 
 @pytest.fixture
 def write_recipes() -> Callable[[Path, dict[str, str]], Path]:
-    """To write recipes to a folder: texts by task and dataset."""
+    """Return a function that writes recipes, given as texts by task and dataset, to a folder."""
     return _write
 
 
@@ -78,7 +78,7 @@ def places(data: Path, tiny: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def only() -> Iterator[Callable[..., None]]:
-    """To leave these experiments alone in the catalogue, which is restored in its order."""
+    """Return a function that limits the catalogue to some experiments; the catalogue is restored afterwards."""
     kept = dict(EXPERIMENTS)
 
     def only_(*names: str) -> None:

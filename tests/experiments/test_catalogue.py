@@ -1,4 +1,4 @@
-"""The catalogue: every row is what it says, and the paper's numbers are the paper's."""
+"""The catalogue: rows have the settings they name, and published numbers match the paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ids(name: str, dataset: str) -> list[str]:
     return [variant.id for variant in EXPERIMENTS[name].variants_for(dataset)]
 
 
-def test_everything_that_an_experiment_names_exists() -> None:
+def test_everything_an_experiment_refers_to_exists() -> None:
     for name, one in EXPERIMENTS.items():
         assert set(one.protocols) <= set(PROTOCOLS)
         assert set(one.shown) <= set(SCORES)
@@ -37,7 +37,7 @@ def test_everything_that_an_experiment_names_exists() -> None:
 
 
 @pytest.mark.parametrize(("name", "dataset"), EVERY)
-def test_every_row_is_the_recipe_with_its_changes_and_no_two_are_the_same(name: str, dataset: str) -> None:
+def test_rows_are_the_recipe_with_their_changes_and_are_unique(name: str, dataset: str) -> None:
     experiment, start = EXPERIMENTS[name], load_recipe(dataset, table=f"{task_of(dataset)}-classification").settings
     recipes = experiment.recipes(dataset)
     rows = {variant.id: variant for variant in experiment.variants_for(dataset)}
@@ -57,7 +57,7 @@ def test_every_row_is_the_recipe_with_its_changes_and_no_two_are_the_same(name: 
         assert {key: after[key] for key in asked} == asked
         named = {*rows[row].changes, "views" if diffusion else ""}
         moved = {key for key in after if after[key] != before[key]} - named
-        assert bool(moved) <= bool(recipe.why), (row, moved)  # whatever else is changed is noted
+        assert bool(moved) <= bool(recipe.why), (row, moved)  # any other change has a note
 
 
 def test_rows_depend_on_the_task() -> None:
@@ -68,7 +68,7 @@ def test_rows_depend_on_the_task() -> None:
     assert ids("ablation-bounds", "citeseer") == ids("ablation-bounds", "mutag") == ["NCE", "JSD", "NT-Xent", "DV"]
 
 
-def test_sweeps_have_these_values() -> None:
+def test_sweeps_have_the_expected_values() -> None:
     for name, values in {
         "sweep-alpha": ["0.05", "0.1", "0.15", "0.2", "0.3", "0.5"],
         "sweep-t": ["1", "2", "5", "10", "20"],
@@ -85,13 +85,13 @@ def test_sweeps_have_these_values() -> None:
         assert all(row.share == pytest.approx(float(row.value.removesuffix(" %")) / 100) for row in rows)
 
 
-def test_the_number_of_runs_is_that_of_the_dataset() -> None:
+def test_the_number_of_runs_depends_on_the_dataset() -> None:
     bounds = EXPERIMENTS["ablation-bounds"]
     assert [bounds.runs_for(dataset) for dataset in ("citeseer", "mutag", "reddit-binary")] == [5, 3, 1]
     assert EXPERIMENTS["node-classification"].runs_for("cora") == 50
 
 
-def test_one_row_of_each_ablation_is_the_recipe_itself_where_the_paper_says_so() -> None:
+def test_each_ablation_has_a_row_equal_to_the_recipe_where_the_paper_does() -> None:
     for name, row in {"bounds": "JSD", "modes": "local-global", "views": "adj-ppr", "encoders": "dedicated"}.items():
         for dataset in ("cora-linqs", "citeseer", "pubmed"):
             found = EXPERIMENTS[f"ablation-{name}"].recipes(dataset)[row]
@@ -110,10 +110,10 @@ PARTS = {
 }
 
 
-def test_published_numbers_are_those_of_the_paper() -> None:
+def test_published_numbers_match_the_paper() -> None:
     path = ROOT.parent / "shared" / "paper" / "published.json"
     if not path.exists():
-        pytest.skip("there is no transcription of the paper's tables beside the repository")
+        pytest.skip("no transcription of the paper's tables next to the repository")
     paper = json.loads(path.read_text())
     expected: dict[tuple[str, str, str, str], list[float]] = {}
 
@@ -152,7 +152,7 @@ def test_published_numbers_are_those_of_the_paper() -> None:
     assert found == expected
 
 
-def test_published_numbers_belong_to_rows_and_scores_that_exist() -> None:
+def test_published_numbers_belong_to_existing_rows_and_scores() -> None:
     for experiment, rows in PUBLISHED.items():
         one = EXPERIMENTS[experiment]
         for row, scores in rows.items():

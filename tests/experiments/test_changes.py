@@ -1,4 +1,4 @@
-"""Changes to a recipe: what is asked for is changed, and what cannot work with it gives way and is noted."""
+"""Changes to a recipe: conflicting settings are adjusted, with a note."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def rows(name: str, dataset: str, folder: Path | None = None) -> dict[str, Recip
     return EXPERIMENTS[name].recipes(dataset, folder=folder)
 
 
-def test_views_are_sparsified_like_those_of_the_recipe() -> None:
+def test_views_are_sparsified_like_the_recipes_views() -> None:
     ppr = load_recipe("citeseer").settings.views[1]
     found = rows("ablation-views", "citeseer")["heat-dist"]
     heat, distance = found.settings.views
     assert (heat.threshold, heat.scale, heat.t) == (ppr.threshold, ppr.scale, 5.0) == (0.01, "columns", 5.0)
-    assert (distance.top_k, distance.threshold) == (None, None)  # no entry of a softmax would be left
+    assert (distance.top_k, distance.threshold) == (None, None)  # a threshold would remove every entry of a softmax
     assert found.why == "heat sparsified: entries of at least 0.01, columns scaled"
     for dataset in LARGE:
         found = rows("ablation-views", dataset)["adj-dist"]
@@ -30,7 +30,7 @@ def test_views_are_sparsified_like_those_of_the_recipe() -> None:
     assert rows("ablation-views", "mutag")["adj-dist"].why == ""
 
 
-def test_what_cannot_work_together_gives_way(tmp_path: Path, write_recipes: Write) -> None:
+def test_conflicting_settings_are_adjusted(tmp_path: Path, write_recipes: Write) -> None:
     for ablation, row in (("ablation-readouts", "diffpool-2"), ("ablation-modes", "multi-scale")):
         found = rows(ablation, "pubmed")[row]
         assert (str(found.settings.sampler), found.settings.sample_size, found.settings.batch_size) == (
@@ -56,7 +56,7 @@ def test_what_cannot_work_together_gives_way(tmp_path: Path, write_recipes: Writ
     assert "the readout takes part in training only" in summed.why
 
 
-def test_of_a_diffusion_only_the_named_parameter_changes() -> None:
+def test_only_the_named_parameter_of_a_diffusion_changes() -> None:
     citeseer = load_recipe("citeseer").settings.views[1]
     for row, recipe in rows("sweep-alpha", "citeseer").items():
         ppr = recipe.settings.views[1]
@@ -69,7 +69,7 @@ def test_of_a_diffusion_only_the_named_parameter_changes() -> None:
     assert rows("sweep-top-k", "pubmed")["64"].id == load_recipe("pubmed").id
 
 
-def test_heat_takes_the_place_of_the_diffusion_and_its_sparsification(tmp_path: Path, write_recipes: Write) -> None:
+def test_heat_replaces_the_diffusion_and_keeps_its_sparsification(tmp_path: Path, write_recipes: Write) -> None:
     for row, recipe in rows("sweep-t", "pubmed").items():
         adjacency, heat = recipe.settings.views
         found = (adjacency.name, heat.name, heat.t, heat.top_k, heat.scale)

@@ -1,4 +1,4 @@
-"""Where text and code differ: the views of the authors' code, and each change by itself."""
+"""Where the paper's text and code differ: the views of the authors' code, and each change separately."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from mvgrl.views import Heat
 PATH = Graph.from_edges([0, 1], [1, 2])
 
 
-def test_the_loops_are_there_twice() -> None:
+def test_self_loops_are_added_twice() -> None:
     adjacency = PATH.adjacency.toarray() + 2 * np.eye(3)
     root = np.diag(adjacency.sum(1) ** -0.5)
     np.testing.assert_allclose(discrepancies.LoopedTwice()(PATH).toarray(), root @ adjacency @ root, rtol=1e-12)
 
 
-def test_the_exponential_is_of_each_entry() -> None:
+def test_the_exponential_is_applied_to_each_entry() -> None:
     looped = PATH.adjacency.toarray() + np.eye(3)
     walk = looped / looped.sum(0)
     np.testing.assert_allclose(discrepancies.HeatByEntry(t=2.0)(PATH), np.exp(2 * walk - 2), rtol=1e-12)
@@ -46,19 +46,19 @@ def test_a_change_is_run_once_and_compared_with_the_defaults(
     start = literal(dict(views=("adjacency", "ppr:top_k=4"), hidden=8, epochs=2))
     experiment = replace(EXPERIMENTS["node-slips"], variants=variants, start=start)
     monkeypatch.setitem(EXPERIMENTS, "node-slips", experiment)
-    ledger, told = Ledger(tmp_path / "runs.jsonl"), []
-    options = dict(datasets=["cora-linqs"], runs=2, device="cpu", data_root=data, tell=told.append)
+    ledger, messages = Ledger(tmp_path / "runs.jsonl"), []
+    options = dict(datasets=["cora-linqs"], runs=2, device="cpu", data_root=data, tell=messages.append)
     table = reproduce("node-slips", ledger, **options)
     assert [row.id for row in table] == list(rows)
     assert table[0].difference == 0
     assert table[1].difference == pytest.approx(table[1].mean - table[0].mean)
-    assert len(told) == 6
+    assert len(messages) == 6
     assert reproduce("node-slips", ledger, **options) == table
-    assert len(told) == 6
+    assert len(messages) == 6
     assert {run.experiment for run in ledger} == {"node-slips"}
 
 
-def test_other_settings_and_recipes_are_refused(tmp_path: Path) -> None:
+def test_other_settings_and_recipes_are_rejected(tmp_path: Path) -> None:
     for options in (dict(setting="paper"), dict(recipes=tmp_path)):
         with pytest.raises(SettingsError, match="starts from the default settings; omit --setting and --recipes"):
             reproduce("node-slips", Ledger(tmp_path / "runs.jsonl"), **options)

@@ -1,4 +1,4 @@
-"""The graph table: what is run, what is not run twice, and what is printed of it."""
+"""The graph table: what is run, what is not repeated, and its rows."""
 
 from __future__ import annotations
 
@@ -32,56 +32,56 @@ def recipes(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_a_table_that_was_stopped_goes_on_without_repeating_or_losing_a_run(
+def test_an_interrupted_table_resumes_without_repeating_or_losing_a_run(
     recipes: Path, data: Path, tmp_path: Path
 ) -> None:
-    ledger, told = Ledger(tmp_path / "runs.jsonl"), []
+    ledger, messages = Ledger(tmp_path / "runs.jsonl"), []
 
     def stop_at_the_second(text: str) -> None:
-        told.append(text)
+        messages.append(text)
         if text.endswith("untrained: seed 1"):
             raise KeyboardInterrupt
 
     options = dict(datasets=["mutag"], device="cpu", recipes=recipes, data_root=data)
     with pytest.raises(KeyboardInterrupt):
         reproduce(TABLE, ledger, runs=2, tell=stop_at_the_second, **options)
-    assert told[0] == "mutag, best, trained: seed 0"
+    assert messages[0] == "mutag, best, trained: seed 0"
     done = list(ledger)
     assert [(run.variant, run.seed) for run in done] == [("trained", 0), ("trained", 1), ("untrained", 0)]
     assert all(set(run.scores) == {"nested", "best_c"} and run.seconds > 0 for run in done)
     assert [run.epochs for run in done] == [2, 2, 0]
 
-    told.clear()
-    rows = reproduce(TABLE, ledger, runs=2, tell=told.append, **options)
+    messages.clear()
+    rows = reproduce(TABLE, ledger, runs=2, tell=messages.append, **options)
     left = [("untrained", 1), *((row, seed) for row in ROWS[2:] for seed in (0, 1))]
-    assert told == [f"mutag, best, {row}: seed {seed}" for row, seed in left]
+    assert messages == [f"mutag, best, {row}: seed {seed}" for row, seed in left]
     assert len(ledger.path.read_text().splitlines()) == len(list(ledger)) == 2 * len(ROWS)
     assert list(ledger)[:3] == done
-    assert reproduce(TABLE, ledger, runs=2, tell=told.append, **options) == rows
-    assert len(told) == len(left)
-    assert [row.runs for row in reproduce(TABLE, ledger, runs=3, tell=told.append, **options)] == [3, 3]
-    assert told[len(left) :] == [f"mutag, best, {row}: seed 2" for row in ROWS]
+    assert reproduce(TABLE, ledger, runs=2, tell=messages.append, **options) == rows
+    assert len(messages) == len(left)
+    assert [row.runs for row in reproduce(TABLE, ledger, runs=3, tell=messages.append, **options)] == [3, 3]
+    assert messages[len(left) :] == [f"mutag, best, {row}: seed 2" for row in ROWS]
     assert summarise(EXPERIMENTS[TABLE], ledger, ["mutag"], runs=2, recipes=recipes) == rows
 
 
-def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_path: Path) -> None:
+def test_scores_equal_those_of_separate_runs(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     rows = reproduce(TABLE, ledger, datasets=["mutag"], runs=2, device="cpu", recipes=recipes, data_root=data)
     mutag, settings = load("mutag", data), load_recipe("mutag", table="graph-classification", folder=recipes).settings
-    alone = {
+    separate = {
         "trained": [fit(mutag.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)],
         "untrained": [untrained(mutag.graph, settings, seed=seed, device="cpu") for seed in (0, 1)],
         "propagated": [propagated(mutag.graph, settings, device="cpu")] * 2,
     }
-    scores = {variant: [] for variant in alone}
-    for run in (run for run in ledger if run.variant in alone):
-        found = cross_validate(alone[run.variant][run.seed], mutag.target, folds=10, seed=run.seed)
+    scores = {variant: [] for variant in separate}
+    for run in (run for run in ledger if run.variant in separate):
+        found = cross_validate(separate[run.variant][run.seed], mutag.target, folds=10, seed=run.seed)
         expected = {"nested": float(found.nested_accuracy[0]), "best_c": float(found.best_c_accuracy[0])}
         assert run.scores == pytest.approx(expected), run
         scores[run.variant].append(run.scores)
     assert [row.score.name for row in rows] == ["nested", "best_c"]
     for row in rows:
-        trained, start, plain = ([score[row.score.name] for score in scores[variant]] for variant in alone)
+        trained, start, plain = ([score[row.score.name] for score in scores[variant]] for variant in separate)
         assert (row.mean, row.std) == pytest.approx((np.mean(trained), np.std(trained)))
         assert (row.controls["untrained"], row.controls["propagated"]) == pytest.approx(
             (np.mean(start), np.mean(plain))
@@ -90,7 +90,7 @@ def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_p
         assert row.controls["propagated"] > 80  # rings and stars
 
 
-def test_released_leaves_the_encoders_as_they_start(recipes: Path, data: Path, tmp_path: Path) -> None:
+def test_released_does_not_train_the_encoders(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     options = dict(datasets=["mutag"], runs=1, device="cpu", recipes=recipes, data_root=data)
     reproduce(TABLE, ledger, setting="released", **options)
@@ -111,8 +111,8 @@ def test_released_leaves_the_encoders_as_they_start(recipes: Path, data: Path, t
             assert torch.equal(tensor, start[name]) == kept, name
 
 
-@pytest.mark.parametrize("line", ["hiden = 8", "weight_decay = 0.1"])  # there is no probe here to be decayed
-def test_a_recipe_with_an_unknown_key_is_refused(line: str, recipes: Path, data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["hiden = 8", "weight_decay = 0.1"])  # graph recipes have no linear probe
+def test_a_recipe_with_an_unknown_key_is_rejected(line: str, recipes: Path, data: Path, tmp_path: Path) -> None:
     (recipes / "graph" / "mutag.toml").write_text(f"[best]\n{line}\n")
     ledger = Ledger(tmp_path / "runs.jsonl")
     with pytest.raises(SettingsError, match=rf"mutag\.toml, \[best\]: unknown setting '{line.split()[0]}'"):

@@ -1,4 +1,4 @@
-"""The ledger keeps every run once and complete, whoever writes and whatever crashes."""
+"""The ledger keeps every run exactly once, with several writers and after crashes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mvgrl.experiments.ledger import Ledger, Run
 RUN = Run("node-clustering", "cora", "best", "trained", 0, {"nmi": 0.5}, 10, 0.1, "cpu", "abc", {"torch": "2"})
 
 
-def test_what_is_added_comes_back_in_order(tmp_path: Path) -> None:
+def test_added_runs_are_read_back_in_order(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "deep" / "runs.jsonl")
     assert list(ledger) == []
     runs = [replace(RUN, seed=seed) for seed in range(3)]
@@ -58,13 +58,13 @@ def test_a_truncated_or_foreign_line_is_skipped_and_the_next_is_complete(
     with ledger.path.open("a") as file:
         file.write(cut)
     ledger.add([replace(RUN, seed=1)])
-    logging.getLogger("mvgrl").propagate = True  # the shell, in a test before, may have switched it off
+    logging.getLogger("mvgrl").propagate = True  # an earlier test of the CLI may have disabled it
     with caplog.at_level(logging.WARNING):
         assert [run.seed for run in ledger] == [0, 1]
     assert "line 2 is not a run" in caplog.text
 
 
-def test_two_processes_do_not_corrupt_it(tmp_path: Path) -> None:
+def test_two_processes_do_not_corrupt_the_ledger(tmp_path: Path) -> None:
     code = """
 import sys
 from dataclasses import asdict, replace
@@ -83,7 +83,7 @@ for seed in range(200):
         assert [run.seed for run in runs if run.dataset == name] == list(range(200))
 
 
-def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+def test_an_unwritable_path_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         Ledger(tmp_path / "file" / "runs.jsonl").add([RUN])

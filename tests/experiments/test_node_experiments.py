@@ -1,4 +1,4 @@
-"""The node tables: what is run, what is not run twice, and its rows."""
+"""The node tables: what is run, what is not repeated, and their rows."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def recipes(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_a_table_is_run_once_and_goes_on_where_it_was(recipes: Path, data: Path, tmp_path: Path) -> None:
-    ledger, told = Ledger(tmp_path / "runs.jsonl"), []
-    options = dict(datasets=["cora-linqs"], device="cpu", recipes=recipes, data_root=data, tell=told.append)
+def test_a_table_is_run_once_and_continues_where_it_stopped(recipes: Path, data: Path, tmp_path: Path) -> None:
+    ledger, messages = Ledger(tmp_path / "runs.jsonl"), []
+    options = dict(datasets=["cora-linqs"], device="cpu", recipes=recipes, data_root=data, tell=messages.append)
     first = reproduce("node-classification", ledger, runs=2, **options)
-    assert len(told) == 5  # propagated features are one, whatever the seed
+    assert len(messages) == 5  # propagated features are the same for all seeds
     assert len(list(ledger)) == 2 * 3 * 2  # seeds × variants × tables
     assert reproduce("node-classification", ledger, runs=2, **options) == first
     clusters = reproduce("node-clustering", ledger, runs=2, **options)  # from the same runs
-    assert len(told) == 5
+    assert len(messages) == 5
     assert [row.score.name for row in clusters] == ["nmi", "ari"]
     assert all(-1 < row.mean < 1 and row.paper == {"nmi": 0.629, "ari": 0.57}[row.score.name] for row in clusters)
     more = reproduce("node-classification", ledger, runs=3, **options)
-    assert told[5] == "cora-linqs, best, trained: seed 2"
+    assert messages[5] == "cora-linqs, best, trained: seed 2"
     assert more[0].runs == 3
     assert summarise(EXPERIMENTS["node-classification"], ledger, ["cora-linqs"], runs=2, recipes=recipes) == first
 
 
-def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_path: Path) -> None:
+def test_scores_equal_those_of_separate_runs(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     options = dict(datasets=["cora-linqs"], runs=2, device="cpu", recipes=recipes, data_root=data)
     row, tuned = reproduce("node-classification", ledger, **options)
@@ -56,9 +56,9 @@ def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_p
 
     settings = recipe.settings
     vectors = [fit(cora.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)]
-    alone = [accuracy(codes, seed) for seed, codes in enumerate(vectors)]
-    assert row.mean == pytest.approx(np.mean(alone), abs=0.11)  # one test node of a thousand may tip over
-    assert row.std == pytest.approx(np.std(alone), abs=0.11)
+    separate = [accuracy(codes, seed) for seed, codes in enumerate(vectors)]
+    assert row.mean == pytest.approx(np.mean(separate), abs=0.11)  # one test node of a thousand may change class
+    assert row.std == pytest.approx(np.std(separate), abs=0.11)
     control = [accuracy(untrained(cora.graph, settings, seed=seed, device="cpu"), seed) for seed in (0, 1)]
     assert row.controls["untrained"] == pytest.approx(np.mean(control), abs=0.11)
     assert row.paper == 86.8
@@ -71,7 +71,7 @@ def test_its_scores_are_those_of_the_runs_alone(recipes: Path, data: Path, tmp_p
     assert tuned.mean == pytest.approx(np.mean(best), abs=0.11)
 
 
-def test_a_table_may_have_settings_of_its_own(recipes: Path, data: Path, tmp_path: Path) -> None:
+def test_a_table_can_override_settings(recipes: Path, data: Path, tmp_path: Path) -> None:
     path = recipes / "node" / "cora-linqs.toml"
     path.write_text(path.read_text() + "[best.clustering]\nunit_length = true\n")
     ledger = Ledger(tmp_path / "runs.jsonl")
@@ -88,7 +88,7 @@ def test_a_table_may_have_settings_of_its_own(recipes: Path, data: Path, tmp_pat
     assert rows[0].mean == pytest.approx(expected["nmi"][0], abs=1e-3)
 
 
-def test_another_recipe_is_another_run(recipes: Path, data: Path, tmp_path: Path) -> None:
+def test_a_changed_recipe_is_run_again(recipes: Path, data: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     options = dict(datasets=["cora-linqs"], runs=1, device="cpu", recipes=recipes, data_root=data)
     reproduce("node-classification", ledger, **options)

@@ -45,39 +45,39 @@ def task(dataset: str, settings: Settings, row: str, seeds: list[int], *, method
 
 def test_parallel_runs_write_the_same_lines_as_serial_ones(tmp_path: Path, recipes: Path) -> None:
     options = dict(datasets=["mutag"], runs=2, device="cpu", recipes=recipes)
-    told: list[str] = []
-    both, alone = Ledger(tmp_path / "both.jsonl"), Ledger(tmp_path / "alone.jsonl")
-    rows = reproduce("graph-classification", both, jobs=2, tell=told.append, **options)
-    expected = reproduce("graph-classification", alone, **options)
-    assert {run.key: run.scores for run in both} == {run.key: run.scores for run in alone}
+    messages: list[str] = []
+    both, serial = Ledger(tmp_path / "both.jsonl"), Ledger(tmp_path / "serial.jsonl")
+    rows = reproduce("graph-classification", both, jobs=2, tell=messages.append, **options)
+    expected = reproduce("graph-classification", serial, **options)
+    assert {run.key: run.scores for run in both} == {run.key: run.scores for run in serial}
     assert len(both.path.read_text().splitlines()) == 2 * ROWS
     assert [replace(row, seconds=0) for row in rows] == [replace(row, seconds=0) for row in expected]
-    assert told.pop(0) == "2 pieces, 2 in parallel"
-    assert {text.partition(" (")[0] for text in told} == {
+    assert messages.pop(0) == "2 pieces, 2 in parallel"
+    assert {text.partition(" (")[0] for text in messages} == {
         f"mutag, best, {variant}: seed {seed}" for variant in NAMES for seed in (0, 1)
     }
-    assert told[-1].endswith("(2 of 2)")
+    assert messages[-1].endswith("(2 of 2)")
 
-    told.clear()
-    assert reproduce("graph-classification", both, jobs=2, tell=told.append, **options) == rows
-    assert told == []
+    messages.clear()
+    assert reproduce("graph-classification", both, jobs=2, tell=messages.append, **options) == rows
+    assert messages == []
 
 
-def test_a_run_without_memory_beside_others_is_tried_alone_before_it_fails(tmp_path: Path, data: Path) -> None:
-    ledger, told = Ledger(tmp_path / "runs.jsonl"), []
+def test_a_run_out_of_memory_is_retried_by_itself_before_it_fails(tmp_path: Path, data: Path) -> None:
+    ledger, messages = Ledger(tmp_path / "runs.jsonl"), []
     small, vast = (literal(dict(task="graph", hidden=hidden, layers=2, epochs=1)) for hidden in (4, 2**21))
     tasks = [
         task("mutag", small, "small", [0]),
         task("mutag", vast, "propagated", [0], method="propagated"),
         task("mutag", vast, "vast", [0]),
     ]
-    run_tasks(tasks, ledger, CPU, jobs=2, data_root=data, tell=told.append)
+    run_tasks(tasks, ledger, CPU, jobs=2, data_root=data, tell=messages.append)
     lines = {run.variant: run for run in ledger}
     assert lines["small"].scores["nested"] > 50
     assert lines["propagated"].scores["nested"] > 50
     assert (lines["vast"].failed, lines["vast"].scores) == ("out of memory", {})
-    assert len(ledger.path.read_text().splitlines()) == 3  # what was done beside others is not done again
-    assert [text for text in told if text.startswith("mutag") and "(" not in text] == [
+    assert len(ledger.path.read_text().splitlines()) == 3  # runs that finished in parallel are not repeated
+    assert [text for text in messages if text.startswith("mutag") and "(" not in text] == [
         "mutag, best, vast: seed 0",
         "mutag, best, vast: seed 0 failed: out of memory",
     ]
@@ -88,7 +88,7 @@ def test_a_killed_worker_is_reported_and_finished_runs_are_kept(
 ) -> None:
     (tmp_path / "deadly.py").write_text("import os, signal\ndef mode(*_):\n    os.kill(os.getpid(), signal.SIGKILL)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    import deadly  # the processes find it where this one does
+    import deadly  # the worker processes import it from the same path
 
     settings = literal(dict(task="graph", hidden=4, layers=1, epochs=1, mode=deadly.mode))
     ledger = Ledger(tmp_path / "runs.jsonl")
@@ -109,7 +109,7 @@ def _gone(group: int) -> bool:
 
 
 Start = Callable[[Ledger, Path], subprocess.Popen[bytes]]
-# Where tests are run in the background, Ctrl-C is ignored by them, and by all that they start, unless told otherwise.
+# Tests that run in the background ignore Ctrl-C, and so do the processes they start, unless it is enabled.
 PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -120,7 +120,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Two at once, in a group of processes that does not outlive the test; their views are in its folder."""
+    """Return a function that starts two workers in a process group that is killed after the test."""
     groups = []
 
     def begin(ledger: Ledger, recipes: Path) -> subprocess.Popen[bytes]:
@@ -140,7 +140,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @needs_groups
-def test_after_a_kill_a_restart_loses_and_repeats_no_run(tmp_path: Path, recipes: Path, start: Start) -> None:
+def test_a_restart_after_a_kill_loses_and_repeats_no_run(tmp_path: Path, recipes: Path, start: Start) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     parent = start(ledger, recipes)
     while not list(ledger):
@@ -157,12 +157,10 @@ def test_after_a_kill_a_restart_loses_and_repeats_no_run(tmp_path: Path, recipes
 
 @needs_groups
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_whatever_ends_the_parent_ends_its_workers(
-    number: signal.Signals, tmp_path: Path, recipes: Path, start: Start
-) -> None:
+def test_workers_end_when_the_parent_ends(number: signal.Signals, tmp_path: Path, recipes: Path, start: Start) -> None:
     (recipes / "graph" / "mutag.toml").write_text(TINY.replace("epochs = 1", "epochs = 10000000\npatience = 10000000"))
     parent = start(Ledger(tmp_path / "runs.jsonl"), recipes)
-    while not list(tmp_path.glob("mvgrl-views-*/ppr-*.npz")):  # which is before the first training
+    while not list(tmp_path.glob("mvgrl-views-*/ppr-*.npz")):  # written before the first training starts
         assert parent.poll() is None
         time.sleep(0.05)
     parent.send_signal(number)
@@ -171,7 +169,7 @@ def test_whatever_ends_the_parent_ends_its_workers(
     assert not (tmp_path / "runs.jsonl").exists()
 
 
-def test_stacked_seeds_stay_together_and_others_part() -> None:
+def test_stacked_seeds_stay_together_and_others_are_split() -> None:
     def seeds(kind: str, device: str) -> list[list[tuple[str, tuple[int, ...]]]]:
         recipe = Recipe("any", "best", Settings(task=kind))
         tasks = [Task(recipe, "trained", "mvgrl", None, {}, (0, 1, 2)), Task(recipe, "raw", "raw", None, {}, (2,))]
@@ -193,6 +191,6 @@ def test_there_are_never_more_jobs_than_pieces() -> None:
             assert 1 <= usual_jobs(task, 3, torch.device(device)) <= 3
 
 
-def test_less_than_one_job_is_refused(tmp_path: Path, recipes: Path) -> None:
+def test_fewer_than_one_job_is_rejected(tmp_path: Path, recipes: Path) -> None:
     with pytest.raises(SettingsError, match="jobs is 0; it must be at least 1"):
         reproduce("graph-classification", Ledger(tmp_path / "none.jsonl"), recipes=recipes, jobs=0)

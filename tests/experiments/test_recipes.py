@@ -1,4 +1,4 @@
-"""Every recipe reads, says why, and its hash tells it from the others."""
+"""Every recipe can be read, gives a reason, and has a unique hash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mvgrl.experiments.recipes import NAMED, load_recipe
 
 @pytest.mark.parametrize("dataset", NODE_DATASETS)
 @pytest.mark.parametrize("setting", NAMED)
-def test_the_nodes_recipes(dataset: str, setting: str) -> None:
+def test_node_recipes(dataset: str, setting: str) -> None:
     recipe = load_recipe(dataset, setting)
     assert recipe.settings.task == "node"
     assert len(recipe.why.split()) > 10
@@ -29,7 +29,7 @@ def test_the_nodes_recipes(dataset: str, setting: str) -> None:
 
 
 @pytest.mark.parametrize("dataset", GRAPH_DATASETS)
-def test_the_graphs_recipes(dataset: str) -> None:
+def test_graph_recipes(dataset: str) -> None:
     recipes = {setting: load_recipe(dataset, setting, table="graph-classification") for setting in NAMED}
     assert len({recipe.id for recipe in recipes.values()}) == 3
     assert all(recipe.settings.task == "graph" and len(recipe.why.split()) > 10 for recipe in recipes.values())
@@ -47,12 +47,12 @@ def test_the_graphs_recipes(dataset: str) -> None:
     }[dataset]
 
 
-def test_the_hashes_that_runs_are_kept_under_stand() -> None:
+def test_recipe_hashes_do_not_change() -> None:
     assert load_recipe("pubmed").settings.id != replace(load_recipe("pubmed").settings, frozen_encoder=True).id
     assert load_recipe("cora-linqs").id == "177e1d26721b"
 
 
-def test_a_part_of_a_setting_is_for_its_table_alone() -> None:
+def test_a_sub_table_applies_only_to_its_table() -> None:
     both = ("node-classification", "node-clustering")
     assert {load_recipe("cora", table=table).tables for table in both} == {both}
     one, other = (load_recipe("pubmed", table=table) for table in both)
@@ -82,14 +82,14 @@ def test_the_probe_is_part_of_the_hash(tmp_path: Path) -> None:
         ("[best\n", InputError, "cora.toml is not TOML"),
     ],
 )
-def test_a_broken_recipe_is_refused_by_name(text: str, kind: type[Exception], message: str, tmp_path: Path) -> None:
+def test_an_invalid_recipe_is_rejected_by_name(text: str, kind: type[Exception], message: str, tmp_path: Path) -> None:
     (tmp_path / "node").mkdir()
     (tmp_path / "node" / "cora.toml").write_text(text)
     with pytest.raises(kind, match=re.escape(message)):
         load_recipe("cora", table="node-clustering", folder=tmp_path)
 
 
-def test_unknown_names_are_refused(tmp_path: Path) -> None:
+def test_unknown_names_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown node recipe 'coar'; did you mean 'cora'"):
         load_recipe("coar")
     with pytest.raises(SettingsError, match="unknown setting 'ours'"):

@@ -1,4 +1,4 @@
-"""Reproducing experiments: every run once, none lost to another's failure, and copies where two rows are the same."""
+"""Reproducing experiments: every run once, failures do not stop others, and identical rows are copied."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mvgrl.experiments import reproduce as reproducing
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.experiment import Experiment, Variant, task_of
 from mvgrl.experiments.ledger import Ledger, Run
-from mvgrl.experiments.planner import Step, known_already
+from mvgrl.experiments.planner import Step, reused_runs
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
 from mvgrl.experiments.summary import summarise
@@ -39,12 +39,12 @@ def ledger(tmp_path: Path) -> Ledger:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_all_of_them_run_once_and_a_restart_repeats_nothing(
+def test_all_experiments_run_once_and_a_restart_repeats_nothing(
     dataset: str, places: dict[str, Any], ledger: Ledger, only: Only
 ) -> None:
     only(*(name for name, one in EXPERIMENTS.items() if one.group and (name != LABELS or dataset == "mutag")))
-    told: list[str] = []
-    options = dict(datasets=[dataset], runs=1, tell=told.append, **places)
+    messages: list[str] = []
+    options = dict(datasets=[dataset], runs=1, tell=messages.append, **places)
     tables = dict(reproduce_all(ledger, **options))
     assert list(tables) == [name for name, one in EXPERIMENTS.items() if dataset in one.datasets]
     for name, rows in tables.items():
@@ -54,11 +54,11 @@ def test_all_of_them_run_once_and_a_restart_repeats_nothing(
         assert summarise(EXPERIMENTS[name], ledger, [dataset], runs=1, recipes=places["recipes"]) == rows
     runs = list(ledger)
     assert len(runs) == len(ledger.path.read_text().splitlines()) == sum(map(len, tables.values()))
-    different = {run.recipe for run in runs if run.experiment != LABELS}  # what several experiments have is run once
-    assert len(told) == len(different) + len(tables.get(LABELS, []))
-    told.clear()
+    different = {run.recipe for run in runs if run.experiment != LABELS}  # shared by experiments: run once
+    assert len(messages) == len(different) + len(tables.get(LABELS, []))
+    messages.clear()
     assert dict(reproduce_all(ledger, **options)) == tables
-    assert told == []
+    assert messages == []
 
     listed = {row["experiment"]: row for row in overview(ledger, datasets=[dataset], runs=2, recipes=places["recipes"])}
     labels, others = ([run.seconds for run in runs if (run.experiment == LABELS) == wanted] for wanted in (True, False))
@@ -76,16 +76,18 @@ def test_controls_that_never_ran_have_no_expected_time(places: dict[str, Any], l
     assert listed["node-classification"]["seconds_left"] is None
 
 
-def test_a_row_is_scored_as_its_settings_alone_are(places: dict[str, Any], ledger: Ledger) -> None:
+def test_a_row_has_the_scores_of_its_settings(places: dict[str, Any], ledger: Ledger) -> None:
     rows = reproduce("ablation-bounds", ledger, datasets=["mutag"], runs=2, **places)
     mutag = load("mutag", places["data_root"])
     start = load_recipe("mutag", table="graph-classification", folder=places["recipes"]).settings
     codes = [fit(mutag.graph, replace(start, bound="dv"), seed=seed, device="cpu").vectors() for seed in (0, 1)]
-    alone = [float(cross_validate(some, mutag.target, seed=seed).nested_accuracy[0]) for seed, some in enumerate(codes)]
+    separate = [
+        float(cross_validate(some, mutag.target, seed=seed).nested_accuracy[0]) for seed, some in enumerate(codes)
+    ]
     assert (rows[3].id, rows[3].paper, rows[3].paper_std, rows[3].runs) == ("DV", 83.4, 1.9, 2)
-    assert (rows[3].mean, rows[3].std) == pytest.approx((np.mean(alone), np.std(alone)))
+    assert (rows[3].mean, rows[3].std) == pytest.approx((np.mean(separate), np.std(separate)))
     first = summarise(EXPERIMENTS["ablation-bounds"], ledger, ["mutag"], runs=1, recipes=places["recipes"])[3]
-    assert (first.mean, first.runs) == (pytest.approx(alone[0]), 1)
+    assert (first.mean, first.runs) == (pytest.approx(separate[0]), 1)
 
 
 def exhausted(*_: object) -> torch.Tensor:
@@ -103,13 +105,13 @@ def experiment(name: str, rows: dict[str, dict[str, Any]], datasets: tuple[str, 
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_a_run_that_fails_is_kept_with_its_reason_and_the_others_continue(
+def test_a_failed_run_is_recorded_with_its_reason_and_the_others_continue(
     dataset: str, places: dict[str, Any], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, told = "ablation-failing", []
+    name, messages = "ablation-failing", []
     rows = {"exhausted": dict(bound=exhausted), "lost": dict(bound=lost), "fine": dict(bound="jsd")}
     monkeypatch.setitem(EXPERIMENTS, name, experiment(name, rows))
-    options = dict(datasets=[dataset], runs=2, tell=told.append, **places)
+    options = dict(datasets=[dataset], runs=2, tell=messages.append, **places)
     found = reproduce(name, ledger, **options)
     assert [row.failed for row in found][0::2] == ["out of memory", None]
     assert found[1].failed.startswith("the loss became nan")
@@ -121,18 +123,18 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_the_others_continue(
     assert [(run.variant, run.seed, run.scores == {}) for run in ledger] == [
         (row, seed, row != "fine") for row in ("exhausted", "lost", "fine") for seed in (0, 1)
     ]
-    assert f"{dataset}, best, exhausted: seed 0 failed: out of memory" in told
+    assert f"{dataset}, best, exhausted: seed 0 failed: out of memory" in messages
     (listed,) = (
         row for row in overview(ledger, datasets=[dataset], recipes=places["recipes"]) if row["experiment"] == name
     )
     assert (listed["done"], listed["failed"]) == (2, 4)
 
-    told.clear()
+    messages.clear()
     assert reproduce(name, ledger, **options) == found
-    assert told == []
+    assert messages == []
     again = reproduce(name, ledger, retry_failed=True, **options)
     assert [row.failed for row in again] == [row.failed for row in found]
-    assert len(told) == 8  # both seeds of two rows: started, and failed
+    assert len(messages) == 8  # both seeds of two rows: started, and failed
     assert len(list(ledger)) == 6
 
 
@@ -148,7 +150,7 @@ def test_errors_that_a_user_must_fix_are_raised(
     ledger: Ledger,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = {"foreign": dict(features=features), "fine": {}}  # the dataset has none of them
+    rows = {"foreign": dict(features=features), "fine": {}}  # not available for the dataset
     monkeypatch.setitem(EXPERIMENTS, "ablation-wrong", experiment("ablation-wrong", rows, (dataset,)))
     with pytest.raises(InputError, match=message):
         reproduce("ablation-wrong", ledger, runs=1, **places)
@@ -162,13 +164,11 @@ def test_errors_that_a_user_must_fix_are_raised(
     assert list(ledger) == []
 
 
-def test_all_runs_the_main_tables_and_then_the_others_together(
-    places: dict[str, Any], ledger: Ledger, only: Only
-) -> None:
+def test_all_runs_the_main_tables_first_and_then_the_others(places: dict[str, Any], ledger: Ledger, only: Only) -> None:
     few = ["graph-classification", "ablation-bounds", "ablation-encoders", "ablation-batch-size", "sweep-layers"]
     only(*few)
-    told: list[str] = []
-    options = dict(datasets=["mutag"], runs=1, tell=told.append, **places)
+    messages: list[str] = []
+    options = dict(datasets=["mutag"], runs=1, tell=messages.append, **places)
     tables = reproduce_all(ledger, **options)
     name, rows = next(tables)
     assert (name, [row.score.name for row in rows]) == ("graph-classification", ["nested", "best_c"])
@@ -183,10 +183,10 @@ def test_all_runs_the_main_tables_and_then_the_others_together(
     ]
     controls = [one.id for one in EXPERIMENTS["graph-classification"].controls]
     trained = {run.recipe for run in ledger if run.variant not in controls}
-    assert len(told) == len(trained) + len(controls)  # every recipe once, whatever experiments have it
-    told.clear()
+    assert len(messages) == len(trained) + len(controls)  # each recipe once for all experiments
+    messages.clear()
     assert [name for name, _ in reproduce_all(ledger, **options)] == few
-    assert not told
+    assert not messages
     with pytest.raises(SettingsError, match="starts from the recipes named best; omit --setting"):
         next(reproduce_all(ledger, datasets=["mutag"], setting="paper"))
     with pytest.raises(SettingsError, match="unknown dataset 'mutga'; did you mean 'mutag'"):
@@ -195,27 +195,27 @@ def test_all_runs_the_main_tables_and_then_the_others_together(
         next(reproduce_all(ledger, jobs=0))
 
 
-def test_what_two_experiments_lack_is_run_once_and_again_where_it_failed(
+def test_runs_missing_from_two_experiments_are_run_once_unless_they_fail(
     places: dict[str, Any], ledger: Ledger, tmp_path: Path, only: Only, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only("ablation-bounds", "ablation-encoders")  # JSD and dedicated are the recipe
-    told: list[str] = []
-    options = dict(datasets=["mutag"], runs=1, tell=told.append, **places)
+    messages: list[str] = []
+    options = dict(datasets=["mutag"], runs=1, tell=messages.append, **places)
     dict(reproduce_all(ledger, **options))
-    assert [text for text in told if "JSD" in text or "dedicated" in text] == ["mutag, best, JSD: seed 0"]
+    assert [text for text in messages if "JSD" in text or "dedicated" in text] == ["mutag, best, JSD: seed 0"]
     scores = {run.variant: run.scores for run in ledger}
     assert scores["dedicated"] == scores["JSD"]
 
     failing = Ledger(tmp_path / "failed.jsonl")
-    told.clear()
+    messages.clear()
     monkeypatch.setattr("mvgrl.evaluation.protocols.cross_validate", lambda *_, **__: 1 / 0)
     tables = dict(reproduce_all(failing, **options))
     assert {row.failed for rows in tables.values() for row in rows} == {"ZeroDivisionError: division by zero"}
-    assert len([text for text in told if text == "mutag, best, dedicated: seed 0"]) == 1
+    assert len([text for text in messages if text == "mutag, best, dedicated: seed 0"]) == 1
     assert len([run for run in failing if run.failed]) == 4 + 3
 
 
-def test_all_tasks_of_a_round_are_one_list_with_nodes_first(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tasks_of_a_round_form_one_list_with_nodes_first(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = []
     monkeypatch.setattr(reproducing, "run_tasks", lambda tasks, *_, **__: rounds.append(tasks))
     tables = dict(reproduce_all(ledger, datasets=["cora", "mutag"], runs=2, device="cpu"))
@@ -229,38 +229,38 @@ def test_all_tasks_of_a_round_are_one_list_with_nodes_first(ledger: Ledger, monk
     assert len(kinds[2]) > 50
 
 
-def test_an_unknown_experiment_is_refused(ledger: Ledger) -> None:
+def test_an_unknown_experiment_is_rejected(ledger: Ledger) -> None:
     with pytest.raises(SettingsError, match="unknown experiment 'ablation-bound'; did you mean 'ablation-bounds'"):
         reproduce("ablation-bound", ledger)
 
 
-def test_a_row_that_another_experiment_has_is_copied(places: dict[str, Any], ledger: Ledger) -> None:
-    told: list[str] = []
-    options = dict(datasets=["mutag"], tell=told.append, **places)
+def test_a_row_of_another_experiment_is_copied(places: dict[str, Any], ledger: Ledger) -> None:
+    messages: list[str] = []
+    options = dict(datasets=["mutag"], tell=messages.append, **places)
     reproduce("graph-classification", ledger, runs=1, **options)
-    told.clear()
+    messages.clear()
     rows = {row.id: row for row in reproduce("ablation-encoders", ledger, runs=2, **options)}
-    assert [text for text in told if "dedicated" in text] == ["mutag, best, dedicated: seed 1"]
-    assert len([text for text in told if "best, shared: seed" in text]) == 2
+    assert [text for text in messages if "dedicated" in text] == ["mutag, best, dedicated: seed 1"]
+    assert len([text for text in messages if "best, shared: seed" in text]) == 2
     trained, untrained = (next(run for run in ledger if run.variant == variant) for variant in ("trained", "untrained"))
     copied = next(run for run in ledger if run.variant == "dedicated" and run.seed == 0)
     assert copied == replace(trained, experiment="ablation-encoders", variant="dedicated")
     assert copied.seconds != untrained.seconds
     assert (rows["dedicated"].runs, rows["shared"].runs) == (2, 2)
 
-    told.clear()
+    messages.clear()
     reproduce("ablation-bounds", ledger, runs=2, **options)
-    assert not [text for text in told if "JSD" in text]
-    assert len(told) == 6  # the three others
-    told.clear()
+    assert not [text for text in messages if "JSD" in text]
+    assert len(messages) == 6  # the three others
+    messages.clear()
     reproduce(LABELS, ledger, runs=1, **options)
-    assert any("100 %: seed 0" in text for text in told)  # these scores are of other labels: neither copied
+    assert any("100 %: seed 0" in text for text in messages)  # scores with other labels: neither copied
     reproduce("ablation-modes", ledger, runs=3, **options)
     kept = {run.variant: run for run in ledger if run.experiment == "ablation-modes" and run.seed == 0}
     assert kept["local-global"].scores == trained.scores  # nor copied from
 
 
-def test_only_a_run_with_the_scores_of_the_row_serves_it() -> None:
+def test_a_row_only_reuses_runs_that_have_its_scores() -> None:
     recipe = load_recipe("cora-linqs")
     done = Run("node-classification", "cora-linqs", "best", "trained", 0, {"accuracy": 80.0}, 9, 1.0, "cpu", recipe.id)
     clusters = replace(done, experiment="node-clustering", scores={"nmi": 0.5, "ari": 0.4})
@@ -275,13 +275,13 @@ def test_only_a_run_with_the_scores_of_the_row_serves_it() -> None:
     ]
     bounds = EXPERIMENTS["ablation-bounds"]
     step = Step(bounds, next(one for one in bounds.variants if one.id == "JSD"), recipe, 9)
-    found = known_already([done, clusters, *others], step, range(9))
+    found = reused_runs([done, clusters, *others], step, range(9))
     assert found == [replace(done, experiment="ablation-bounds", variant="JSD")]
 
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """An entry per step of training for rows of labels; a step fails where the last entry is true."""
+    """Return a list with an entry per training step for rows of labels; a step fails if the last entry is true."""
     taken: list[bool] = []
 
     def counted(*arguments: Any) -> torch.Tensor:
@@ -296,9 +296,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return taken
 
 
-def test_shares_of_labels_share_the_training_of_a_seed(
-    places: dict[str, Any], ledger: Ledger, steps: list[bool]
-) -> None:
+def test_label_shares_use_the_same_training_per_seed(places: dict[str, Any], ledger: Ledger, steps: list[bool]) -> None:
     options = dict(datasets=["mutag"], **places)
     reproduce(LABELS, ledger, runs=1, **options)
     each = len(steps)
@@ -307,12 +305,12 @@ def test_shares_of_labels_share_the_training_of_a_seed(
     assert Counter(run.epochs for run in ledger) == {1: 12, 0: 12}
     lines = ledger.path.read_text().splitlines(keepends=True)
     last = [line for line in lines if '"seed": 1' in line and f'"{rows[-2].id}"' in line]
-    ledger.path.write_text("".join(line for line in lines if line not in last))  # killed before it was written
+    ledger.path.write_text("".join(line for line in lines if line not in last))  # as if killed before they were written
     assert [row.mean for row in reproduce(LABELS, ledger, runs=2, **options)] == [row.mean for row in rows]
     assert len(steps) == 3 * each
 
 
-def test_a_training_that_fails_is_not_repeated_for_every_share(
+def test_a_failed_training_is_not_repeated_for_every_share(
     places: dict[str, Any], ledger: Ledger, steps: list[bool]
 ) -> None:
     steps.append(True)
@@ -322,7 +320,7 @@ def test_a_training_that_fails_is_not_repeated_for_every_share(
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_a_share_of_labels_is_scored_as_its_vectors_alone_are(
+def test_a_share_of_labels_has_the_scores_of_its_vectors(
     dataset: str, places: dict[str, Any], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = tuple(one for one in EXPERIMENTS[LABELS].variants if one.share == 0.1)
@@ -341,5 +339,5 @@ def test_a_share_of_labels_is_scored_as_its_vectors_alone_are(
         "mvgrl": [fit(named.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)],
         "propagated": [propagated(named.graph, settings, device="cpu")] * 2,
     }.items():
-        alone = [score(codes, seed) for seed, codes in enumerate(vectors)]
-        assert found[method] == pytest.approx((np.mean(alone), np.std(alone)))
+        separate = [score(codes, seed) for seed, codes in enumerate(vectors)]
+        assert found[method] == pytest.approx((np.mean(separate), np.std(separate)))

@@ -1,4 +1,4 @@
-"""The summary of the ledger: the same numbers as before the experiments became data, and nothing left out."""
+"""The summary of the ledger: the recorded numbers, and every run counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from mvgrl.errors import SettingsError
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger, Run
-from mvgrl.experiments.planner import lacking, plan
+from mvgrl.experiments.planner import missing, plan
 from mvgrl.experiments.reproduce import overview
 from mvgrl.experiments.summary import summarise
 
@@ -40,7 +40,7 @@ def committed() -> ReadOnce:
 
 
 @pytest.mark.parametrize("key", BEFORE)
-def test_rows_are_those_of_the_code_before(key: str, committed: ReadOnce) -> None:
+def test_rows_match_the_recorded_summaries(key: str, committed: ReadOnce) -> None:
     name, setting = key.split()
     experiment = EXPERIMENTS[name]
     rows = summarise(experiment, committed, setting=setting)
@@ -72,7 +72,7 @@ def test_complete_experiments_have_nothing_left_to_run(committed: ReadOnce) -> N
     for name in ("node-classification", "node-clustering", "graph-classification", "node-slips", "ablation-bounds"):
         one = EXPERIMENTS[name]
         assert (listed[name]["done"], listed[name]["seconds_left"]) == (listed[name]["runs"], 0)
-        assert lacking(plan(one, one.datasets), committed) == []
+        assert missing(plan(one, one.datasets), committed) == []
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "runs.jsonl")
 
 
-def test_a_row_that_lost_some_of_its_runs_says_so(ledger: Ledger, tiny: Path) -> None:
+def test_a_row_with_some_failed_runs_has_a_note(ledger: Ledger, tiny: Path) -> None:
     experiment = EXPERIMENTS["ablation-regularisers"]
     recipe = experiment.recipes("mutag", folder=tiny)["dropout"]
     done = Run(experiment.name, "mutag", "best", "dropout", 0, {"nested": 80.0}, 1, 2.0, "cpu", recipe.id)
@@ -121,6 +121,6 @@ def test_json_keeps_its_keys(ledger: Ledger) -> None:
             json.dumps(row.to_dict())
 
 
-def test_a_count_below_one_is_refused(ledger: Ledger) -> None:
+def test_a_count_below_one_is_rejected(ledger: Ledger) -> None:
     with pytest.raises(SettingsError, match="runs is 0; it must be at least 1"):
         overview(ledger, runs=0)

@@ -20,20 +20,20 @@ def test_propagated_features_are_the_views_times_the_features() -> None:
     np.testing.assert_allclose(propagated(PATH, PLAIN, device="cpu"), expected, rtol=1e-6)
 
 
-def test_propagated_features_have_unit_length_where_the_vectors_have() -> None:
+def test_propagated_features_have_unit_length_if_the_vectors_do() -> None:
     free = propagated(PATH, PLAIN, device="cpu")
     unit = propagated(PATH, PLAIN, output=Output(unit_length=True), device="cpu")
     np.testing.assert_allclose(unit, free / np.linalg.norm(free, axis=1, keepdims=True), rtol=1e-6)
 
 
-def test_for_graphs_they_are_summed_over_the_nodes() -> None:
+def test_propagated_features_of_graphs_are_summed_over_nodes() -> None:
     settings = literal(dict(task="graph", normalise="none"))
     both = propagated(Graph.join([PATH, PATH]), settings, device="cpu")
     expected = propagated(PATH, PLAIN, device="cpu").sum(0)
     np.testing.assert_allclose(both, [expected, expected], rtol=1e-6)
 
 
-def test_the_untrained_encoder_is_where_training_starts() -> None:
+def test_the_untrained_encoder_equals_the_start_of_training() -> None:
     trained = fit(PATH, PLAIN, seed=5, device="cpu")
     start = Trained(trained.inputs.model(5), trained.feature_encoder, History(), trained.inputs)
     expected = start.vectors()

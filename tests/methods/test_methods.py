@@ -1,4 +1,4 @@
-"""Methods: found by their files, and what each makes of a dataset."""
+"""Methods: registered by file, and the outcome of each on a dataset."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 class Context:
-    """A run's context that counts what is made."""
+    """A run context that counts computed values."""
 
     def __init__(self) -> None:
         self.device, self.cache, self.made = torch.device("cpu"), ViewCache(), []
@@ -47,7 +47,7 @@ def dataset(task: str) -> Dataset:
     return Dataset("any", graph, np.zeros(4, int), task, None, ("a",), "")
 
 
-def test_every_file_of_the_folder_is_a_method() -> None:
+def test_every_file_in_the_folder_is_a_method() -> None:
     files = {path.stem for path in Path(mvgrl.methods.__file__).parent.glob("*.py")} - {"__init__", "base"}
     assert set(METHODS) == files
     for name, method in METHODS.items():
@@ -71,7 +71,7 @@ def test_an_outcome_has_a_vector_per_node_or_graph(name: str, task: str) -> None
 
 
 @pytest.mark.parametrize("task", ["node", "graph"])
-def test_outcomes_are_those_of_the_functions(task: str) -> None:
+def test_outcomes_equal_those_of_the_functions(task: str) -> None:
     data, settings = dataset(task), SETTINGS[task]
     trained = [fit(data.graph, settings, seed=seed, device="cpu").vectors() for seed in (3, 4)]
     found = METHODS["mvgrl"].outcomes(data, settings, Output(), [3, 4], Context())
@@ -90,7 +90,7 @@ def test_raw_features_are_the_features_summed_per_graph() -> None:
     np.testing.assert_allclose(graphs.vectors, [[6, 3], [1, 6], [6, 3]])
 
 
-def test_runs_of_graphs_share_their_inputs() -> None:
+def test_runs_on_graphs_share_their_inputs() -> None:
     context, data, settings = Context(), dataset("graph"), SETTINGS["graph"]
     for name in ("mvgrl", "untrained", "propagated"):
         METHODS[name].outcomes(data, settings, Output(), [0, 1], context)

@@ -1,4 +1,4 @@
-"""Whether a conclusion of the paper holds is what the numbers of the ledger say, and nothing else."""
+"""Whether a conclusion of the paper holds follows only from the numbers in the ledger."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from mvgrl.reports.conclusions import (
 from mvgrl.reports.document import parts_as_markdown
 
 CLAIMS = {claim.text: claim for claims in CONCLUSIONS.values() for claim in claims}
-READOUTS = CLAIMS["Sum or mean is better than DiffPool of one layer or two"]
+READOUTS = CLAIMS["Sum or mean is better than DiffPool with one or two layers"]
 PAIR = CLAIMS["Adjacency with ppr is the best pair"]
 
 
 class Book:
-    """A ledger of runs by hand: two of a row, their mean and deviation as asked for."""
+    """A ledger filled by hand, with two runs per row for a given mean and deviation."""
 
     def __init__(self, path: Path) -> None:
         self.ledger = Ledger(path)
@@ -54,7 +54,7 @@ def book(tmp_path: Path) -> Book:
 
 @pytest.fixture
 def readouts(book: Book) -> Book:
-    """Each verdict once, and one comparison that lacks a row; nothing of REDDIT-BINARY."""
+    """Each verdict once, and one comparison with a missing row; no runs on REDDIT-BINARY."""
     add = partial(book.add, "ablation-readouts")
     add("citeseer", "sum", 69.9, 70.1)
     add("citeseer", "mean", 72.7, 73.3)  # the better of the favoured: 73.0 ± 0.3
@@ -79,7 +79,7 @@ def readouts(book: Book) -> Book:
     return book
 
 
-def test_each_verdict(readouts: Book) -> None:
+def test_each_verdict_is_reached(readouts: Book) -> None:
     found = readouts.findings(READOUTS)
     assert {name: one.verdict for name, one in found.items()} == {
         "cora-linqs": "not run",
@@ -96,14 +96,14 @@ def test_each_verdict(readouts: Book) -> None:
     assert better.points == pytest.approx(2.0)
     assert better.spread == pytest.approx(0.5)
     assert found["mutag"].points == pytest.approx(-1.0)
-    assert found["imdb-binary"].points == pytest.approx(2.0)  # told, but not judged
+    assert found["imdb-binary"].points == pytest.approx(2.0)  # shown, but not judged
     assert found["imdb-binary"].spread is None
     assert found["cora-linqs"].points is None
-    assert found["ptc-mr"].lacking == (("diffpool-1", "out of memory"), ("diffpool-2", "out of memory"))
-    assert found["imdb-multi"].lacking == (("diffpool-2", "no room"),)
+    assert found["ptc-mr"].missing == (("diffpool-1", "out of memory"), ("diffpool-2", "out of memory"))
+    assert found["imdb-multi"].missing == (("diffpool-2", "no room"),)
 
 
-def test_a_line_counts_the_verdicts_the_points_and_the_runs(readouts: Book) -> None:
+def test_the_summary_counts_verdicts_points_and_runs(readouts: Book) -> None:
     found = list(readouts.findings(READOUTS).values())
     assert tally(found) == (
         "holds on 1 of 8 datasets, no difference on 2, does not hold on 1, not judged on 1, could not be run on 1, "
@@ -113,11 +113,11 @@ def test_a_line_counts_the_verdicts_the_points_and_the_runs(readouts: Book) -> N
     runs = 8 + 8 + 8 + 4 + 6
     assert (
         summary(found)
-        == f"{tally(found)}; mean difference +{points:.1f} points over {runs} runs; rows are lacking on 1"
+        == f"{tally(found)}; mean difference +{points:.1f} points over {runs} runs; rows are missing on 1"
     )
 
 
-def test_the_other_way_round_it_does_not_hold(book: Book) -> None:
+def test_a_claim_does_not_hold_if_the_other_side_is_better(book: Book) -> None:
     for row, mean in (("2", 70.0), ("3", 73.0)):
         book.add("ablation-view-count", "citeseer", row, mean - 0.1, mean + 0.1)
     for row, mean in (("2", 81.0), ("3", 79.0)):
@@ -132,12 +132,12 @@ def test_the_other_way_round_it_does_not_hold(book: Book) -> None:
     )
 
 
-def test_failures_of_a_side_that_was_not_all_tried_are_no_verdict(book: Book) -> None:
+def test_failures_give_no_verdict_while_rows_of_that_side_are_unrun(book: Book) -> None:
     book.add("ablation-readouts", "mutag", "sum", 80.0, 81.0)
     book.add("ablation-readouts", "mutag", "diffpool-1", failed="no room")
     found = book.findings(READOUTS)["mutag"]
     assert found.verdict == "not run"
-    assert found.lacking == (("mean", ""), ("diffpool-1", "no room"), ("diffpool-2", ""))
+    assert found.missing == (("mean", ""), ("diffpool-1", "no room"), ("diffpool-2", ""))
     assert tally(list(book.findings(READOUTS).values())) == "nothing to compare yet"
 
 
@@ -150,7 +150,7 @@ def test_runs_of_another_recipe_or_of_more_seeds_do_not_count(book: Book) -> Non
     assert (found.verdict, found.runs) == ("holds", 7)
 
 
-def test_the_papers_own_numbers_are_compared_the_same_way() -> None:
+def test_the_papers_numbers_are_compared_in_the_same_way() -> None:
     own = {one.dataset: (round(one.points, 1), one.verdict) for one in published(PAIR)}
     assert own["mutag"] == (2.0, "holds")  # 89.7 ± 1.1 against 87.7 ± 1.2 of ppr-heat: 2.0 > 1.63
     assert own["cora-linqs"] == (0.4, "no difference")  # 86.8 ± 0.5 against 86.4 ± 0.5 of adj-heat
@@ -161,7 +161,7 @@ def test_the_papers_own_numbers_are_compared_the_same_way() -> None:
     assert [one.dataset for one in graphs] == ["mutag", "ptc-mr", "imdb-binary", "imdb-multi", "reddit-binary"]
 
 
-def test_every_claim_names_rows_that_there_are() -> None:
+def test_every_claim_names_existing_rows() -> None:
     for claim in CLAIMS.values():
         rows = {variant.id for variant in claim.about.variants}
         assert claim.favoured
@@ -174,14 +174,14 @@ def test_every_claim_names_rows_that_there_are() -> None:
     assert CLAIMS["NCE is the best bound for nodes"].datasets == ["cora-linqs", "citeseer", "pubmed"]
 
 
-def test_the_sections_show_both_sides_and_what_is_lacking(readouts: Book) -> None:
+def test_the_sections_show_both_sides_and_missing_rows(readouts: Book) -> None:
     first, *others = conclusion_sections(readouts.tables())
     assert first.title == "The paper's conclusions"
     assert [(section.title, section.level) for section in others] == [("3. The readout", 3)]
     page = parts_as_markdown([first, *others])
     line = next(line for line in page.splitlines() if line.startswith("| 3. The readout "))
     assert (
-        "not run on 2 (rows are lacking on 1) | holds on 5 of 8 datasets, no difference on 3 | +0.5 | +2.4 | 34 |"
+        "not run on 2 (rows are missing on 1) | holds on 5 of 8 datasets, no difference on 3 | +0.5 | +2.4 | 34 |"
         in line
     )
     both = "73.0 ± 0.3 (mean, 2 runs) | 71.0 ± 0.4 (diffpool-1, 2 runs)"
@@ -195,12 +195,12 @@ def test_the_sections_show_both_sides_and_what_is_lacking(readouts: Book) -> Non
     assert "There are no runs yet of ablation-view-count, ablation-views, " in page
 
 
-def test_without_runs_it_says_so_and_what_makes_them(book: Book) -> None:
+def test_without_runs_the_report_names_the_command(book: Book) -> None:
     (section,) = conclusion_sections(book.tables())
     _, claims, unrun = section.parts
     assert [row[2].text for row in claims.rows] == ["no runs yet"] * len(CLAIMS)
     assert {row[6].text for row in claims.rows} == {"–"}
-    silent = {row[1].text for row in claims.rows if row[3].text == "prints no numbers"}
+    silent = {row[1].text for row in claims.rows if row[3].text == "no numbers"}
     assert silent == {text for text, claim in CLAIMS.items() if not published(claim)}
     assert len(silent) == 4
     assert unrun.endswith("; run mvgrl reproduce ablation-view-count.")

@@ -301,7 +301,7 @@ def test_at_the_limit_all_points_are_drawn_without_a_note(tmp_path):
     ],
     ids=str,
 )
-def test_bad_input_is_refused_and_nothing_is_written(tmp_path, monkeypatch, options, error, message):
+def test_invalid_input_is_rejected_and_nothing_is_written(tmp_path, monkeypatch, options, error, message):
     monkeypatch.chdir(tmp_path)
     Path("folder.png").mkdir()
     Path("file.txt").touch()
@@ -310,7 +310,7 @@ def test_bad_input_is_refused_and_nothing_is_written(tmp_path, monkeypatch, opti
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file.txt", "folder.png"]
 
 
-def test_bad_points_and_methods_are_refused(tmp_path):
+def test_invalid_points_and_methods_are_rejected(tmp_path):
     with pytest.raises(InputError, match="points has 3 columns; a map has 2"):
         draw_map(np.zeros((4, 3)), tmp_path / "map.png")
     with pytest.raises(InputError, match="points, row 0, column 1 is nan"):

@@ -1,4 +1,4 @@
-"""Line charts: points are where their numbers say, names are text, and a file of charts needs no page."""
+"""Line charts: points match their numbers, names are escaped, and an SVG file is self-contained."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def circles(svg: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg)]
 
 
-def test_points_are_where_their_numbers_say() -> None:
+def test_points_are_placed_at_their_numbers() -> None:
     svg = chart()
     (x1, y1), (x2, y2), (x3, y3) = circles(svg)
     assert 0 < x2 - x1 == pytest.approx(x3 - x2, abs=0.2)
     assert (y1 - y2) / (y2 - y3) == pytest.approx(8 / 16, abs=0.01)
-    assert y1 > y2 > y3  # the higher the number, the nearer to the top
+    assert y1 > y2 > y3  # higher numbers are nearer to the top
     marks = {float(text): float(y) - 4 for y, text in re.findall(r'<text class="end" [^>]*y="([\d.]+)">([\d.]+)<', svg)}
     bottom, top = min(marks), max(marks)
     assert y2 == pytest.approx(marks[bottom] + (marks[top] - marks[bottom]) * (96 - bottom) / (top - bottom), abs=0.2)
@@ -40,7 +40,7 @@ def test_points_are_where_their_numbers_say() -> None:
     assert ">accuracy, %</text>" in svg
 
 
-def test_error_bars_reach_one_standard_deviation_either_way() -> None:
+def test_error_bars_span_one_standard_deviation_each_way() -> None:
     svg = chart({"mutag": [(0, 80.0, 2.0), (1, 84.0, 0.0)]}, ("1", "2"))
     (x, y1), (_, y2) = circles(svg)
     bars = [tuple(map(float, bar)) for bar in re.findall(r'class="bar" d="M([\d.]+) ([\d.]+)V([\d.]+)"', svg)]
@@ -60,7 +60,7 @@ def test_controls_are_dashed_in_the_colour_of_their_dataset() -> None:
     assert len(set(entries)) == 4
 
 
-def test_a_file_of_charts_needs_no_page() -> None:
+def test_an_svg_file_of_charts_is_self_contained() -> None:
     text = picture("The α of <ppr>", [chart(), chart({"cora": [(0, 70.0, 1.0)]}, ("1",))])
     root = ET.fromstring(text)
     charts = root.findall(f"{SVG}svg")

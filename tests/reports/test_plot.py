@@ -1,4 +1,4 @@
-"""Figures of sweeps: drawn over the axis in order, and written to a file or refused."""
+"""Figures of sweeps: drawn over the axis in order, and written to a file or rejected."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_no_file_is_written_if_all_runs_failed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_plot_that_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
+def test_a_plot_that_cannot_be_drawn_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"ablation-bounds has no axis to plot over.* sweep-alpha, sweep-t"):
         check_plot(tmp_path / "a.svg", "ablation-bounds")
     with pytest.raises(SettingsError, match="unknown experiment 'sweep-alfa'; did you mean 'sweep-alpha'"):

@@ -1,4 +1,4 @@
-"""The report shows what the ledger has, says what it passes over, and holds on a phone as on a desktop."""
+"""The report shows the ledger, says what it skips, and is readable on phones and desktops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mvgrl.reports.document import Cell, Document, Section, Table, as_markdown
 from mvgrl.reports.figures import line_chart, ticks
 from mvgrl.reports.report import Runs, departures, report, write_report
 
-EMPTY = {"link", "meta", "path", "circle"}  # those that hold nothing; the last two close themselves
+EMPTY = {"link", "meta", "path", "circle"}  # elements without content; the last two are self-closing
 DEVICE = "GPU <img src=x onerror=alert(1)> | 2"
 REASON = 'out of "memory" & <script>alert(1)</script> | 30 GiB'
 SLIPS = EXPERIMENTS["node-slips"]
@@ -46,7 +46,7 @@ def ledger(tmp_path: Path) -> Path:
     runs = []
     for setting, mean in (("released", 84.0), ("best", 86.5)):
         recipe = load_recipe("cora-linqs", setting).id
-        for seed in range(2):  # a deviation of 0.3, and so a joint spread of 0.58 with the paper's 0.5
+        for seed in range(2):  # a deviation of 0.3: a joint spread of 0.58 with the paper's 0.5
             score = {"accuracy": mean + 0.3 * (-1) ** seed}
             runs.append(
                 line(
@@ -55,7 +55,7 @@ def ledger(tmp_path: Path) -> Path:
             )
     recipe = load_recipe("cora-linqs").id
     runs.append(line("node-classification", "cora-linqs", "untrained", 0, {"accuracy": 61.9}, recipe))
-    runs.append(line("node-classification", "cora-linqs", "trained", 50, {"accuracy": 1.0}, recipe))  # a seed too many
+    runs.append(line("node-classification", "cora-linqs", "trained", 50, {"accuracy": 1.0}, recipe))  # an extra seed
     runs.append(line("node-classification", "cora-linqs", "trained", 0, {"accuracy": 1.0}, "of-old"))
     clusters = load_recipe("cora", table="node-clustering").id
     runs.append(line("node-clustering", "cora", "trained", 0, {"nmi": 0.600, "ari": 0.580}, clusters))
@@ -71,12 +71,12 @@ def ledger(tmp_path: Path) -> Path:
         file.write('{"cut o\n[1, 2]\n\n')
         file.write(json.dumps({**odd, "scores": {"accuracy": "high"}}) + "\n")
         file.write(json.dumps({**odd, "device": {"name": "gpu"}}) + "\n")
-        file.write(json.dumps({**odd, "seed": 0}) + "\n")  # there twice
+        file.write(json.dumps({**odd, "seed": 0}) + "\n")  # a duplicate
     return path
 
 
 def parsed(page: str) -> tuple[list[str], str]:
-    """The elements of a page, which must be closed in the order they were opened; and its text, less the style."""
+    """Return the elements of a page, which must be nested correctly, and its text without the style."""
     opened: list[str] = []
     seen: list[str] = []
     words: list[str] = []
@@ -106,17 +106,17 @@ def parsed(page: str) -> tuple[list[str], str]:
 
 
 def tables_of(markdown: str) -> list[list[list[str]]]:
-    """The tables of a page, as cells; a bar that is escaped is no border."""
+    """Return the tables of a page, as cells; an escaped bar is not a border."""
     blocks = (block.splitlines() for block in markdown.split("\n\n") if block.startswith("|"))
     return [[re.split(r"(?<!\\)\|", line)[1:-1] for line in block] for block in blocks]
 
 
-def test_ours_stands_beside_the_papers_with_the_difference_and_whether_it_is_outside(ledger, tmp_path):
+def test_our_number_is_shown_with_the_difference_to_the_paper(ledger, tmp_path):
     write_report(tmp_path / "report.md", ledger)
     page = (tmp_path / "report.md").read_text()
     expected = "| 86.8 ± 0.5 | – | 84.0 ± 0.3 (−2.8, below) | 86.5 ± 0.3 (−0.3, within) | 61.9 | – | – / 2 / 2 |"
     assert f"\n| cora-linqs | accuracy {expected}\n" in page
-    assert "\n| cora | NMI | 0.629 | – | – | 0.600 (−2.9) | – | – | – / – / 1 |\n" in page  # no deviation given
+    assert "\n| cora | NMI | 0.629 | – | – | 0.600 (−2.9) | – | – | – / – / 1 |\n" in page  # no deviation in the paper
     assert "\n| cora | ARI | 0.570 | – | – | 0.580 (+1.0) |" in page
     first, second = [variant.id for variant in SLIPS.variants[:2]]
     assert f"\n| {first} | 80.0 | 1 |\n| {second} | 78.5 (−1.5) | 1 |\n" in page
@@ -124,7 +124,7 @@ def test_ours_stands_beside_the_papers_with_the_difference_and_whether_it_is_out
     assert f"\n{bounds}\n" in page
 
 
-def test_the_papers_conclusions_are_told_with_runs_and_without(ledger, tmp_path):
+def test_conclusions_are_reported_with_and_without_runs(ledger, tmp_path):
     claim = "| 1. The views | Adjacency with ppr is the best pair |"
     write_report(tmp_path / "report.md", ledger)
     before = (tmp_path / "report.md").read_text()
@@ -138,11 +138,11 @@ def test_the_papers_conclusions_are_told_with_runs_and_without(ledger, tmp_path)
         )
     write_report(tmp_path / "report.html", ledger)
     _, text = parsed((tmp_path / "report.html").read_text())
-    said = "holds on 0 of 8 datasets, does not hold on 1, not run on 7"
-    assert f"Adjacency with ppr is the best pair. Here: {said}; mean difference −1.0 points over 12 runs." in text
+    expected = "holds on 0 of 8 datasets, does not hold on 1, not run on 7"
+    assert f"Adjacency with ppr is the best pair. Here: {expected}; mean difference −1.0 points over 12 runs." in text
 
 
-def test_what_is_missing_and_what_is_passed_over_is_said(ledger, tmp_path):
+def test_missing_and_skipped_runs_are_reported(ledger, tmp_path):
     counts = write_report(tmp_path / "report.html", ledger)
     assert counts == {"runs": 14, "passed_over": 7}
     _, text = parsed((tmp_path / "report.html").read_text())
@@ -150,10 +150,10 @@ def test_what_is_missing_and_what_is_passed_over_is_said(ledger, tmp_path):
     assert "5 lines that are not runs or are duplicates, and 2 runs of recipes no longer in use" in text
     assert "run mvgrl reproduce graph-classification." in text
     assert "There are no runs yet of ablation-modes, ablation-views, " in text
-    assert "1.0 ± " not in text  # the old recipe's, and the seed too many
+    assert "1.0 ± " not in text  # neither the old recipe's runs nor the extra seed's
 
 
-def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledger):
+def test_sections_are_in_order_and_end_with_the_settings_of_every_recipe(ledger):
     document, _ = report(Runs(ledger))
     titles = [section.title for section in document.sections]
     bounds, sizes = (EXPERIMENTS[name].title for name in ("ablation-bounds", "ablation-batch-size"))
@@ -164,7 +164,7 @@ def test_the_whole_is_in_order_and_at_its_end_the_settings_of_every_recipe(ledge
         "Graph classification",
         SLIPS.title,
         "The paper's conclusions",
-        "Beside the four",  # of which alone there are runs
+        "Other claims",  # the only one with runs
         "Ablations",
         bounds,
         sizes,
@@ -207,7 +207,7 @@ def test_the_page_is_well_formed_and_loads_nothing(ledger, tmp_path):
     assert DEVICE in text
 
 
-def test_the_columns_of_every_markdown_table_are_as_many_as_its_head(ledger, tmp_path):
+def test_every_row_of_a_markdown_table_has_as_many_cells_as_its_header(ledger, tmp_path):
     write_report(tmp_path / "report.md", ledger)
     page = (tmp_path / "report.md").read_text()
     tables = tables_of(page)
@@ -225,7 +225,7 @@ def test_the_same_ledger_gives_the_same_bytes(ledger, tmp_path):
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_names_that_no_page_can_hold_do_not_stop_it(ledger, tmp_path):
+def test_control_characters_in_names_are_handled(ledger, tmp_path):
     recipe = load_recipe("citeseer").id
     odd = line("node-classification", "citeseer", "trained", 0, {"accuracy": 73.0}, recipe, device="a\ud800\x00\nb")
     Ledger(ledger).add([odd])
@@ -234,7 +234,7 @@ def test_names_that_no_page_can_hold_do_not_stop_it(ledger, tmp_path):
     assert "a b" in parsed((tmp_path / "report.html").read_text())[1]
 
 
-def test_a_failure_of_a_table_is_no_number_of_it(ledger, tmp_path):
+def test_a_failed_run_adds_no_number_to_a_table(ledger, tmp_path):
     recipe = load_recipe("citeseer").id
     change = SLIPS.recipes("citeseer")
     first = next(iter(change))
@@ -256,7 +256,7 @@ def row(experiment, dataset, variant, mean, **more):
     return Row(experiment, dataset, next(one for one in experiment.variants if one.id == variant), score, mean, **more)
 
 
-def test_rows_keep_the_order_of_the_experiment_and_notes_are_said_once():
+def test_rows_keep_the_order_of_the_experiment_and_notes_appear_once():
     bounds = EXPERIMENTS["ablation-bounds"]
     common = dict(std=1.0, runs=3, note="halved")
     rows = [
@@ -271,38 +271,38 @@ def test_rows_keep_the_order_of_the_experiment_and_notes_are_said_once():
     assert notes(rows) == ["DV: halved.", "NCE (ptc-mr): halved."]
 
 
-def test_a_sweep_is_drawn_over_its_values_in_their_order():
+def test_a_sweep_is_drawn_over_its_values_in_order():
     variants = tuple(Variant(f"size {size}", value=size) for size in ("8", "16", "32", "64"))
     sweep = replace(EXPERIMENTS["sweep-hidden"], variants=variants)
     rows = [row(sweep, "mutag", f"size {size}", 80.0 + int(size), std=1.0) for size in ("8", "32", "16")]
     rows.append(row(sweep, "mutag", "size 64", None, failed="out of memory"))
     (figure,) = sweep_figures(sweep, rows)
-    assert figure.caption == "Our accuracy (nested) over hidden size, with one standard deviation either way."
+    assert figure.caption == "Our accuracy (nested) over hidden size; error bars show one standard deviation."
     assert not sweep_figures(replace(sweep, axis=""), rows)
     places = re.findall(r'<text class="middle" x="([\d.]+)"[^>]*>(\d+)<', figure.svg)
     assert [name for _, name in places] == ["8", "16", "32"]
     points = [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', figure.svg)]
     assert points == sorted(points)
     heights = [y for _, y in points]
-    assert heights == sorted(heights, reverse=True)  # the higher the number, the nearer to the top
+    assert heights == sorted(heights, reverse=True)  # higher numbers are nearer to the top
     assert (heights[0] - heights[1]) / (heights[1] - heights[2]) == pytest.approx(8 / 16, abs=0.01)
 
 
-def test_another_method_is_a_line_of_the_sweep_over_labels():
+def test_another_method_is_a_separate_line_in_the_sweep_over_labels():
     labels = EXPERIMENTS["sweep-labels"]
     rows = [row(labels, "mutag", one.id, 80.0, std=1.0) for one in labels.variants_for("mutag")]
     (figure,) = sweep_figures(labels, rows)
     assert "Lines: mutag; mutag, propagated." in figure.svg
 
 
-def test_names_in_a_figure_are_text():
+def test_names_in_a_figure_are_escaped():
     chart = line_chart({"<b>": [(0, 1.0, 0.0)]}, ['"&'], across="<i>", up="<u>", about='"><script>')
     parsed(chart)
     assert not re.search("<(b|i|u|script)>", chart)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.551, 0.552), (78.9, 84.2), (-3.0, 1000.0), (50.0, 100.0)])
-def test_ticks_are_few_even_and_reach_around(low, high):
+def test_ticks_are_few_evenly_spaced_and_span_the_range(low, high):
     marks = ticks(low, high)
     assert 2 <= len(marks) <= 6
     assert marks[0] <= low <= high <= marks[-1]
@@ -311,16 +311,17 @@ def test_ticks_are_few_even_and_reach_around(low, high):
 
 
 @pytest.mark.parametrize("content", [None, "", "\n\n", "not a run\n"])
-def test_a_ledger_without_runs_is_refused_with_a_way_to_make_one(tmp_path, content):
+def test_a_ledger_without_runs_is_rejected_and_the_command_is_named(tmp_path, content):
     path = tmp_path / "runs.jsonl"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(InputError, match=r"runs\.jsonl.*; make (one|some) with mvgrl reproduce node-classification$"):
+    message = r"runs\.jsonl.*; (create one|add some) with mvgrl reproduce node-classification$"
+    with pytest.raises(InputError, match=message):
         write_report(tmp_path / "report.html", path)
     assert not (tmp_path / "report.html").exists()
 
 
-def test_markdown_does_not_read_marks_that_were_never_meant():
+def test_special_characters_are_escaped_in_markdown():
     table = Table("A *table*.", ("a_b", "_c_"), ((Cell("`x` | y"), Cell("[1](2)", ("<br>",))),))
     page = as_markdown(Document("# T", (Section("1", ("- no list",)), Section("2", (table,)))))
     assert page.startswith("# \\# T\n")
@@ -333,7 +334,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium to open the page with")
 @pytest.mark.parametrize("width", [390, 1440])
-def test_only_tables_scroll_sideways_in_a_browser(ledger, tmp_path, width):
+def test_only_tables_scroll_horizontally_in_a_browser(ledger, tmp_path, width):
     runs = [
         ablated(name, dataset, row, 0, {"accuracy": 80.0, "nested": 80.0}, device="a long name of a device " * 4)
         for name in ("ablation-views", "ablation-encoders")

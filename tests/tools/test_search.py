@@ -1,4 +1,4 @@
-"""Candidates are scored on what no table is scored on."""
+"""The search scores candidates on data that no table is scored on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CANDIDATES = ROOT / "results" / "search" / "candidates"
 TINY = dict(views=["adjacency", "ppr:top_k=8"], hidden=32, epochs=20)
 
 
-def test_the_labels_of_test_nodes_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_of_test_nodes_do_not_affect_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_DRAWS", 2)
     cora = load("cora-linqs")
     assert cora.splits is not None
@@ -40,18 +40,18 @@ def test_the_labels_of_test_nodes_make_no_difference(monkeypatch: pytest.MonkeyP
     plain, target = scores(cora), cora.target.copy()
     target[cora.splits["test"]] = np.random.default_rng(0).permutation(target[cora.splits["test"]])
     hidden = scores(replace(cora, target=target))
-    for finish in ("projected, sum, False", "projected, concatenate, True"):
-        assert hidden[finish] == plain[finish]
-        assert {name: len(values) for name, values in plain[finish].items()} == {
+    for output in ("projected, sum, False", "projected, concatenate, True"):
+        assert hidden[output] == plain[output]
+        assert {name: len(values) for name, values in plain[output].items()} == {
             **dict.fromkeys(("pool", "rest", "val"), len(DECAYS)),
             **dict.fromkeys(("nmi", "ari"), 1),
         }
     target[cora.splits["val"]] = np.random.default_rng(0).permutation(target[cora.splits["val"]])
     seen = scores(replace(cora, target=target))
-    assert max(seen[finish]["val"]) < max(plain[finish]["val"]) - 10
+    assert max(seen[output]["val"]) < max(plain[output]["val"]) - 10
 
 
-def test_a_candidate_scores_what_its_probe_scores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_candidate_has_the_scores_of_a_separate_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_DRAWS", 2)
     (line,) = search("cora-linqs", {"tiny": TINY}, seeds=(100,), device="cpu")
     cora = load("cora-linqs")
@@ -59,8 +59,8 @@ def test_a_candidate_scores_what_its_probe_scores_alone(monkeypatch: pytest.Monk
     output = Output(join="concatenate", unit_length=True)
     codes = fit(cora.graph, literal(TINY), seed=100, device="cpu").vectors(output=output)
     parts = cora.splits["train"], cora.splits["val"]
-    alone = [100 * float(linear_probe(codes, cora.target, *parts, weight_decay=decay, seed=100)) for decay in DECAYS]
-    np.testing.assert_allclose(line["projected, concatenate, True"]["val"], alone, atol=0.34)  # one node of 300
+    separate = [100 * float(linear_probe(codes, cora.target, *parts, weight_decay=decay, seed=100)) for decay in DECAYS]
+    np.testing.assert_allclose(line["projected, concatenate, True"]["val"], separate, atol=0.34)  # one node of 300
     assert (line["candidate"], line["seeds"], line["epochs"]) == ("tiny", 1, 20.0)
 
 
@@ -71,7 +71,7 @@ def test_graphs_are_scored_inside_a_training_part(monkeypatch: pytest.MonkeyPatc
     hidden[held] = 1 - hidden[held]
     lines = []
     for target in (mutag.target, hidden):
-        # the division is by the true labels, so that the same tenth is held out
+        # split by the true labels, so that the same tenth is held out
         monkeypatch.setattr(module, "load", lambda name, root, target=target: replace(mutag, target=target))
         monkeypatch.setattr(module, "shuffled_folds", lambda *_: _Fixed(train, held))
         lines += search("mutag", {"tiny": dict(hidden=8, epochs=1)}, seeds=(100,), device="cpu")
@@ -84,7 +84,7 @@ def test_graphs_are_scored_inside_a_training_part(monkeypatch: pytest.MonkeyPatc
 
 
 class _Fixed:
-    """One division, whatever the labels."""
+    """A fixed split that ignores the labels."""
 
     def __init__(self, *parts: np.ndarray) -> None:
         self.parts = parts
@@ -93,13 +93,13 @@ class _Fixed:
         yield self.parts
 
 
-def test_an_unknown_setting_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
+def test_an_unknown_setting_is_rejected_before_training(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="did you mean 'hidden'"):
         next(search("cora-linqs", {"fine": TINY, "wrong": dict(hiden=3)}))
 
 
 @pytest.mark.parametrize("path", sorted(CANDIDATES.glob("*.toml")), ids=lambda path: path.stem)
-def test_our_candidates_are_settings_each_of_its_own(path: Path) -> None:
+def test_our_candidates_are_valid_and_unique(path: Path) -> None:
     assert path.stem in (*NODE_DATASETS, *GRAPH_DATASETS)
     task = "graph" if path.stem in GRAPH_DATASETS else "node"
     candidates = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ def test_our_candidates_are_settings_each_of_its_own(path: Path) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["mutag", "ptc-mr", "imdb-binary", "imdb-multi"])
-def test_our_recipes_of_small_graphs_are_the_first_that_were_trained(dataset: str) -> None:
+def test_our_recipes_for_small_graphs_are_the_best_trained_candidates(dataset: str) -> None:
     found = (json.loads(line) for line in (ROOT / "results" / "search" / "graph-search.jsonl").read_text().splitlines())
     lines = {
         line["candidate"]: line
@@ -115,15 +115,15 @@ def test_our_recipes_of_small_graphs_are_the_first_that_were_trained(dataset: st
         if line["dataset"] == dataset and line["device"] != "cpu" and "nested" in line.get("layers, sum, False", {})
     }
     assert len(lines) > 5
-    _, candidate, finish = next(row for row in ranking(lines.values()) if lines[row[1]]["epochs"])
-    codes, join, unit = finish.split(", ")
+    _, candidate, output = next(row for row in ranking(lines.values()) if lines[row[1]]["epochs"])
+    codes, join, unit = output.split(", ")
     recipe = load_recipe(dataset, table="graph-classification")
     trained = {key: value for key, value in lines[candidate]["settings"].items() if key not in ("codes", "join")}
     assert recipe.settings == literal(trained)
     assert recipe.output == Output(codes=codes, join=join, unit_length=unit == "True")
 
 
-def test_the_ranking_takes_graphs_with_their_like_and_nodes_as_they_are() -> None:
+def test_the_ranking_averages_scores_of_graphs_but_not_of_nodes() -> None:
     lucky = {
         "candidate": "lucky",
         "settings": {},
@@ -156,7 +156,7 @@ def test_the_ranking_takes_graphs_with_their_like_and_nodes_as_they_are() -> Non
         (None, "candidates.toml cannot be read"),
     ],
 )
-def test_a_wrong_file_of_candidates_is_told_in_a_line(
+def test_an_invalid_file_of_candidates_gives_a_one_line_error(
     text: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if text is not None:
@@ -166,7 +166,7 @@ def test_a_wrong_file_of_candidates_is_told_in_a_line(
     assert not (tmp_path / "found.jsonl").exists()
 
 
-def test_lines_are_added_to_the_file_and_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_are_appended_to_the_file_and_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "candidates.toml").write_text("[small]\nhidden = 4\nepochs = 0\n")
     words = ["mutag", str(tmp_path / "candidates.toml"), str(tmp_path / "found.jsonl"), "--device", "cpu"]
     assert main([*words, "--seeds", "1"]) == main([*words, "--seeds", "2"]) == 0

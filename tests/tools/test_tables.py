@@ -1,4 +1,4 @@
-"""Marked tables are written from the ledger, and nothing else on a page is touched."""
+"""Marked tables are filled from the ledger, and nothing else on a page changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = "# Before\n<!-- table node-clustering best -->\nold\n<!-- end -->\nafter | old\n"
 
 
-def test_a_marked_table_is_written_from_the_ledger(tmp_path: Path) -> None:
+def test_a_marked_table_is_filled_from_the_ledger(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     recipe = load_recipe("cora").id
     ledger.add(
@@ -43,7 +43,7 @@ def test_a_marked_table_is_written_from_the_ledger(tmp_path: Path) -> None:
     assert filled(page, ledger) == page
 
 
-def test_so_is_that_of_graphs(tmp_path: Path) -> None:
+def test_a_graph_table_is_filled_from_the_ledger(tmp_path: Path) -> None:
     ledger, recipe = Ledger(tmp_path / "runs.jsonl"), load_recipe("mutag", table="graph-classification").id
     scores = {"nested": 88.0, "best_c": 90.0}
     ledger.add(
@@ -51,11 +51,11 @@ def test_so_is_that_of_graphs(tmp_path: Path) -> None:
         for seed in range(9)
     )
     page = filled(PAGE.replace("node-clustering", "graph-classification"), ledger)
-    assert "\n| mutag | nested | 89.7 | 88.0 ± 0.0 | – | – | 5 |\n" in page  # of more runs, as many as the paper's
+    assert "\n| mutag | nested | 89.7 | 88.0 ± 0.0 | – | – | 5 |\n" in page  # only as many runs as in the paper count
     assert "\n| mutag | best-C | 89.7 | 90.0 ± 0.0 | – | – | 5 |\n" in page
 
 
-def test_settings_stand_side_by_side_and_one_metric_alone(tmp_path: Path) -> None:
+def test_settings_are_side_by_side_and_limited_to_one_metric(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     for setting, nmi, runs in (("paper", 0.4, 2), ("best", 0.6, 3)):
         recipe = load_recipe("cora", setting, table="node-clustering").id
@@ -72,7 +72,7 @@ def test_settings_stand_side_by_side_and_one_metric_alone(tmp_path: Path) -> Non
     assert "ARI" in filled(PAGE, ledger)
 
 
-def test_the_slips_are_a_column_a_dataset(tmp_path: Path) -> None:
+def test_discrepancies_have_a_column_per_dataset(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     slips = EXPERIMENTS["node-slips"]
     changes = [variant.id for variant in slips.variants[:2]]
@@ -92,7 +92,7 @@ def add_runs(ledger: Ledger, name: str, dataset: str, row: str, *scores: float, 
     )
 
 
-def test_an_ablation_is_a_column_a_dataset_and_below_it_what_to_know(tmp_path: Path) -> None:
+def test_an_ablation_has_a_column_per_dataset_with_notes_below(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     add_runs(ledger, "ablation-views", "pubmed", "adj-ppr", 79.0, 81.0)
     add_runs(ledger, "ablation-views", "pubmed", "adj-dist", failed="out of memory")
@@ -110,7 +110,7 @@ def test_an_ablation_is_a_column_a_dataset_and_below_it_what_to_know(tmp_path: P
     assert filled(page, ledger) == page
 
 
-def test_a_sweep_is_a_table_without_the_papers_numbers(tmp_path: Path) -> None:
+def test_a_sweep_has_no_numbers_of_the_paper(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     add_runs(ledger, "ablation-batch-size", "mutag", "32", 89.0, 91.0)
     add_runs(ledger, "ablation-batch-size", "mutag", "16", 88.0)
@@ -124,7 +124,7 @@ def test_an_ablation_without_runs_names_the_command(tmp_path: Path) -> None:
     assert f"<!-- table ablation-bounds best -->\n{words}\n<!-- end -->\nafter | old\n" in page
 
 
-def test_the_conclusions_fill_as_the_ledger_grows(tmp_path: Path) -> None:
+def test_conclusions_are_updated_as_the_ledger_grows(tmp_path: Path) -> None:
     ledger, marked = Ledger(tmp_path / "runs.jsonl"), "# Before\n<!-- conclusions -->\nold\n<!-- end -->\nafter\n"
     empty = filled(marked, ledger)
     assert "\nold\n" not in empty
@@ -135,26 +135,26 @@ def test_the_conclusions_fill_as_the_ledger_grows(tmp_path: Path) -> None:
     page = filled(empty, ledger)
     assert page == filled(marked, ledger)
     assert "\n### 1. The views\n" in page
-    said = "holds on 1 of 8 datasets, not run on 7; mean difference +10.0 points over 12 runs."
-    assert f"\nClaim: Adjacency with ppr is the best pair. Here: {said}\n" in page
+    expected = "holds on 1 of 8 datasets, not run on 7; mean difference +10.0 points over 12 runs."
+    assert f"\nClaim: Adjacency with ppr is the best pair. Here: {expected}\n" in page
     assert page.endswith("\n<!-- end -->\nafter\n")
 
 
 @pytest.mark.parametrize(
     "mark", ["node-clustering ours", "ablation-bounds all", "ablation-bounds paper", "nothing best"]
 )
-def test_an_unknown_table_is_refused(tmp_path: Path, mark: str) -> None:
+def test_an_unknown_table_is_rejected(tmp_path: Path, mark: str) -> None:
     with pytest.raises(ValueError, match=mark):
         filled(PAGE.replace("node-clustering best", mark), Ledger(tmp_path / "runs.jsonl"))
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/reproducibility.md", "docs/ablations.md"])
-def test_the_pages_hold_what_the_ledger_holds(name: str) -> None:
+def test_the_pages_match_the_ledger(name: str) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
     assert filled(page, Ledger(ROOT / "results" / "runs.jsonl")) == page
 
 
-def test_the_pages_have_every_table_and_make_writes_them() -> None:
+def test_the_pages_have_every_table_and_make_updates_them() -> None:
     readme, main, ablations = (
         (ROOT / name).read_text(encoding="utf-8")
         for name in ("README.md", "docs/reproducibility.md", "docs/ablations.md")

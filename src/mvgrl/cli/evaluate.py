@@ -135,7 +135,7 @@ def _parts(
 
 
 def _given_split(table: Embeddings, names: np.ndarray, split: Split, labels: str) -> dict[str, np.ndarray]:
-    """Convert a split to rows of the embeddings; every row needs a label, of a class that train has too."""
+    """Convert a split to rows of the embeddings; every row needs a label, and its class must be in train."""
     import numpy as np
 
     from mvgrl.evaluation.checks import is_known
@@ -151,7 +151,7 @@ def _given_split(table: Embeddings, names: np.ndarray, split: Split, labels: str
         one, row = odd[0], align(table.rows, split)[odd[0]]
         who = f"the id {table.ids[one].item()!r} is in {part}"
         if is_known(names[[one]])[0]:
-            problem = f"{who} and has class {names[one]}, which train lacks; put rows of every class into train"
+            problem = f"{who} and has class {names[one]}, which is missing from train; add rows of every class"
         else:
             problem = f"{who}, but {labels} has no label for it; add the label, or remove the id from the split"
         raise split.place.error(row, problem)

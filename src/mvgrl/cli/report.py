@@ -15,7 +15,7 @@ def run(
     ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Write everything that was run as one web page, the paper's numbers beside ours.
+    """Write a report of all runs as one web page, with the paper's numbers next to ours.
 
     ```
     mvgrl report -o report.html
@@ -23,7 +23,7 @@ def run(
     ```
 
     The page is one file that loads nothing else: tables, differences to the paper, figures, failures, and the settings
-    and machine behind every number. Nothing is run: mvgrl reproduce fills the ledger.
+    and machine behind every number. Nothing is run; use mvgrl reproduce to fill the ledger.
     """
     console = Console(common)
 

@@ -19,27 +19,27 @@ def run(
     runs: Annotated[
         int | None,
         flag(
-            "Seeds, counted from 0 (nodes 50, graphs 5, as in the paper; node-slips 10; ablations and sweeps: nodes 5, "
-            "graphs 3, reddit-binary 1).",
+            "Number of seeds, from 0 (nodes 50, graphs 5, as in the paper; node-slips 10; ablations and sweeps: nodes "
+            "5, graphs 3, reddit-binary 1).",
             converter=whole,
         ),
     ] = None,
     setting: Annotated[
-        str, flag("best (ours, default), paper (the text's) or released (the authors' code's).")
+        str, flag("best (ours, default), paper (as in the text) or released (as in the authors' code).")
     ] = "best",
     jobs: Annotated[
         int | None,
         flag("Worker processes (as many as the machine has cores and memory for).", converter=whole),
     ] = None,
-    plot: Annotated[Path | None, flag("Plot it too, as .svg: a sweep or ablation-batch-size.")] = None,
-    retry_failed: Annotated[bool, flag("Run again what the ledger has as failed.")] = False,
+    plot: Annotated[Path | None, flag("Also plot a sweep or ablation-batch-size, as .svg.")] = None,
+    retry_failed: Annotated[bool, flag("Run again the runs that failed.")] = False,
     ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
     recipes: Annotated[Path | None, flag("A folder of recipes, node/ and graph/DATASET.toml (ours).")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     device: Device = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Run an experiment of the paper, and print our numbers beside the paper's.
+    """Run an experiment of the paper, and print our numbers next to the paper's.
 
     ```
     mvgrl reproduce list
@@ -53,11 +53,10 @@ def run(
     ```
 
     Runs that are already in the ledger are not repeated, so an interrupted experiment continues where it stopped. A run
-    counts for both node tables where their recipes agree, and for every ablation with the same settings. The main
-    tables have controls beside each number: the untrained encoder and propagated features among them. An ablation
-    changes one thing in each dataset's recipe and has no controls. A sweep goes beyond the paper and changes one
-    number; the sweep over labels has propagated features beside it. A run that fails is kept with its reason, and the
-    others continue.
+    counts for both node tables if their recipes agree, and for every ablation with the same settings. The main tables
+    also show controls, such as the untrained encoder and propagated features. An ablation changes one thing in each
+    dataset's recipe and has no controls. A sweep goes beyond the paper and changes one number; the sweep over labels
+    also shows propagated features. A run that fails is recorded with its reason, and the others continue.
 
     Parameters
     ----------
@@ -65,8 +64,8 @@ def run(
         node-classification (the paper's Table 2), node-clustering (Table 3), graph-classification (Table 4),
         node-slips (where the paper's text and code differ, one thing at a time), ablation-bounds, -modes, -views,
         -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; sweep-alpha (of ppr), -t (of
-        heat), -top-k (entries of ppr kept per row), -hidden (size), -layers or -labels (share of the labels to learn
-        from); all (the main tables, then all others), or list (what there is, and what is left to run).
+        heat), -top-k (entries of ppr kept per row), -hidden (size), -layers or -labels (share of the labels used
+        for training); all (the main tables, then all others), or list (all experiments, and what is left to run).
     """
     console = Console(common)
 
@@ -102,7 +101,7 @@ def run(
         if plot is not None:
             drawn = write_plot(plot, name, found)
             values["plot"] = str(plot) if drawn else None
-            console.note(f"wrote {plot}" if drawn else f"{plot} is not written: all runs failed")
+            console.note(f"wrote {plot}" if drawn else f"{plot} was not written: all runs failed")
         console.result(values, as_text(EXPERIMENTS[name], found))
         if failed := sum(1 for line in lines if line.failed and line.experiment == name):
             console.note(f"{ledger} has {failed} failed runs of {name}; --retry-failed runs them again")
@@ -130,7 +129,7 @@ def _as_list(rows: list[dict[str, Any]]) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    """Hours and minutes, or less.
+    """Format a duration in hours and minutes, or in seconds.
 
     >>> _duration(None), _duration(0.0), _duration(42.4), _duration(4000.0)
     ('–', '0 s', '42 s', '1 h 07 min')

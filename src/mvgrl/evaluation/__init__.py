@@ -1,4 +1,4 @@
-"""How good embeddings are: arrays in, scores out."""
+"""Evaluate embeddings: arrays in, scores out."""
 
 from mvgrl.evaluation.clustering import cluster, clustering_scores
 from mvgrl.evaluation.linear_probe import linear_predictions, linear_probe

@@ -1,4 +1,4 @@
-"""Accuracy with a share of the labels: how far vectors go when few are known."""
+"""Accuracy with a share of the labels: how useful vectors are when few labels are known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDS, INNER_FOLDS = 10, 5
 
 
 def node_accuracy(codes: Tensor, truth: np.ndarray, test: np.ndarray, share: float, *, seed: int) -> float:
-    """Accuracy of the linear probe, in percent, from a share of all nodes drawn by the seed outside the test nodes.
+    """Accuracy of the linear probe, in percent, trained on a random share of all nodes, outside the test nodes.
 
     Each class contributes the same share of its nodes, but at least one; a smaller share draws a subset of a larger
     one. The probe's weight decay is chosen by five folds of the drawn nodes: one that suits trained vectors does not
@@ -34,7 +34,7 @@ def node_accuracy(codes: Tensor, truth: np.ndarray, test: np.ndarray, share: flo
 
 
 def _decay(codes: Tensor, truth: np.ndarray, seed: int) -> float:
-    """The weight decay that does best over five folds of the drawn nodes; 0 where there are too few for folds."""
+    """Return the weight decay with the best accuracy over five folds of the drawn nodes; 0 if there are too few."""
     hits, every = np.zeros(len(DECAYS)), codes.expand(len(DECAYS), *codes.shape)
     numbers = np.arange(len(truth))
     for held in np.array_split(np.random.default_rng([seed, 0]).permutation(numbers), INNER_FOLDS):
@@ -46,7 +46,7 @@ def _decay(codes: Tensor, truth: np.ndarray, seed: int) -> float:
 
 
 def graph_accuracy(codes: Tensor, truth: np.ndarray, share: float, *, seed: int) -> float:
-    """Accuracy of the linear SVM, in percent, over ten folds, from a share of each training part drawn by the seed.
+    """Accuracy of the linear SVM, in percent, over ten folds, trained on a random share of each training part.
 
     Each class contributes the same share, but at least two graphs; a smaller share draws a subset of a larger one. C
     is chosen by inner folds of the drawn graphs: as many as the smallest class has members, at most five. With all
@@ -74,7 +74,7 @@ def graph_accuracy(codes: Tensor, truth: np.ndarray, share: float, *, seed: int)
 
 
 def _drawn(part: np.ndarray, truth: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw some of a training part, in its order."""
+    """Draw a share of a training part, in its order."""
     chosen = []
     for label in np.unique(truth):
         members = rng.permutation(part[truth[part] == label])

@@ -1,4 +1,4 @@
-"""Protocols: what a method made of a dataset in, a score per seed out.
+"""Protocols: the outcomes of a method in, scores per seed out.
 
 A protocol is an entry of PROTOCOLS: the task it is for, the scores it reports, and the function that measures them.
 Protocols with the same function are measured by one call.
@@ -33,15 +33,15 @@ class Evaluation:
     seeds: Sequence[int]
     device: torch.device
     weight_decay: float = 0.0  # of the linear probe
-    share: float | None = None  # of the labels to learn from, where a protocol takes one
+    share: float | None = None  # of the labels used for training, for protocols that take one
 
     def vectors(self) -> Iterable[tuple[int, Tensor]]:
-        """Each seed with its vectors, on the device."""
+        """Yield each seed with its vectors, on the device."""
         for seed, outcome in zip(self.seeds, self.outcomes, strict=True):
             yield seed, torch.from_numpy(outcome.points()).to(self.device)
 
     def split_vectors(self) -> tuple[Tensor, np.ndarray, tuple[np.ndarray, ...]]:
-        """Vectors of the nodes in the split (seeds × nodes × columns), their classes, and train, val and test."""
+        """Return vectors of the nodes in the split, seeds × nodes × columns; their classes; and train, val, test."""
         nodes, parts = _split(self.dataset)
         kept = [torch.from_numpy(outcome.points()[nodes]) for outcome in self.outcomes]
         return torch.stack(kept).to(self.device), self.dataset.target[nodes], parts
@@ -60,7 +60,7 @@ class Protocol:
 def measure(protocols: Iterable[str], evaluation: Evaluation) -> list[Scores]:
     """Return the scores of some protocols for each seed.
 
-    Those for the other task are skipped.
+    Protocols for the other task are skipped.
     """
     task = evaluation.dataset.task
     functions = dict.fromkeys(PROTOCOLS[name].measure for name in protocols if PROTOCOLS[name].task == task)
@@ -69,7 +69,7 @@ def measure(protocols: Iterable[str], evaluation: Evaluation) -> list[Scores]:
 
 
 def _linear_probe(evaluation: Evaluation) -> list[Scores]:
-    """The linear probes of all seeds, trained together; predictions are scored as they are."""
+    """Train the linear probes of all seeds together; predictions are scored directly."""
     nodes, (train, val, test) = _split(evaluation.dataset)
     truth, scored = evaluation.dataset.target[nodes], np.concatenate([val, test])
     if all(outcome.predictions is not None for outcome in evaluation.outcomes):
@@ -95,7 +95,7 @@ def _clustering(evaluation: Evaluation) -> list[Scores]:
 
 
 def _svm(evaluation: Evaluation) -> list[Scores]:
-    """Both ways to choose C, from one cross-validation."""
+    """Return the scores for both ways to choose C, from one cross-validation."""
     found = []
     for seed, codes in evaluation.vectors():
         scores = cross_validate(codes, evaluation.dataset.target, seed=seed, device=evaluation.device)
@@ -123,7 +123,7 @@ def _svm_with_share(evaluation: Evaluation) -> list[Scores]:
 
 
 def _split(dataset: Dataset) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """The nodes of the split, and where train, val and test are among them."""
+    """Return the nodes of the split, and the positions of train, val and test among them."""
     assert dataset.splits is not None
     parts = [dataset.splits[part] for part in ("train", "val", "test")]
     ends = np.cumsum([len(part) for part in parts])

@@ -1,4 +1,4 @@
-"""Every score once: its name in files, its label in tables, its unit and the number of digits shown."""
+"""Definitions of all scores: name in files, label in tables, unit, and number of digits shown."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Score:
 
     name: str  # in the ledger and in JSON
     label: str  # in a table
-    title: str  # in a sentence or beside a chart
-    share: bool = False  # of 1; otherwise in percent
+    title: str  # in a sentence or on the axis of a chart
+    share: bool = False  # a share of 1; otherwise in percent
 
     @property
     def digits(self) -> int:
@@ -29,11 +29,11 @@ class Score:
         return self.title if self.share else f"{self.title}, %"
 
     def text(self, value: float, std: float | None = None) -> str:
-        """The value as a table shows it, with its standard deviation where there is one."""
+        """Return the value as shown in tables, with its standard deviation if there is one."""
         return f"{value:.{self.digits}f}" + ("" if std is None else f" ± {std:.{self.digits}f}")
 
     def points(self, difference: float) -> float:
-        """A difference in points: percent, or hundredths of a share."""
+        """Return a difference in points: percent, or hundredths of a share."""
         return difference * 100 if self.share else difference
 
 

@@ -1,4 +1,4 @@
-"""Scores over many splits, and what is reported of them."""
+"""Scores over many splits, and their mean and standard deviation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def linear_scores(
     device: torch.device | str | None = None,
     weight_decay: float = 0.0,
 ) -> dict[str, np.ndarray]:
-    """The linear probe on every split: "accuracy" and "macro_f1" on its test nodes in percent, one entry a split.
+    """Score the linear probe on every split: "accuracy" and "macro_f1" on its test nodes in percent, one per split.
 
-    A split has node numbers or masks under "train", "test" and, if it likes, "val"; where every split has val nodes,
-    "validation_accuracy" comes too. All probes start from the seed's weights.
+    A split has node numbers or masks under "train", "test" and, optionally, "val"; if every split has val nodes,
+    "validation_accuracy" is returned too. All probes start from the weights of the seed.
 
     >>> points = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> splits = [{"train": [0, 3], "test": [1, 2]}, {"train": [1, 2], "test": [0, 3]}]
@@ -52,9 +52,9 @@ def linear_scores(
 def logistic_scores(
     embeddings: Any, labels: Any, splits: Sequence[Mapping[str, Any]], *, device: torch.device | str | None = None
 ) -> dict[str, np.ndarray]:
-    """Logistic regression at its optimum on every split: "accuracy" and "macro_f1" in percent, one entry a split.
+    """Score a converged logistic regression on every split: "accuracy" and "macro_f1" in percent, one per split.
 
-    Its strength is the one that does best on the split's "val" nodes, which every split must have.
+    The regularisation strength is chosen on the split's "val" nodes, which every split must have.
 
     >>> points = np.array([[-2.0], [-1.5], [-1.0], [1.0], [1.5], [2.0]])
     >>> split = {"train": [0, 5], "val": [1, 4], "test": [2, 3]}
@@ -67,7 +67,7 @@ def logistic_scores(
     for number, (_, val, _) in enumerate(parts):
         if not len(val):
             raise InputError(
-                f"split {number}: val is empty, and the strength is chosen on val nodes; add some, or use linear_scores"
+                f"split {number}: val is empty, but the strength is chosen on val nodes; add some, or use linear_scores"
             )
     found: dict[str, list[float]] = {name: [] for name in ("accuracy", "macro_f1")}
     for train, val, test in parts:
@@ -77,16 +77,16 @@ def logistic_scores(
 
 def _note(found: dict[str, list[float]], truth: np.ndarray, predicted: np.ndarray) -> None:
     """Add the scores of one split."""
-    from sklearn.metrics import f1_score  # here, not above: it brings pandas and pyarrow along where they are installed
+    from sklearn.metrics import f1_score  # here because it also imports pandas and pyarrow if installed
 
     found["accuracy"].append((predicted == truth).mean())
-    # By number: scikit-learn takes classes that are fractions for a regression.
+    # As integers: scikit-learn takes fractional classes for targets of a regression.
     numbers = np.unique(np.concatenate([truth, predicted]), return_inverse=True)[1]
     found["macro_f1"].append(f1_score(*np.split(numbers, 2), average="macro"))
 
 
 def summary(scores: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    """The mean of each score and its standard deviation over the entries (divided by their number, not one less).
+    """Return the mean and the population standard deviation of each score.
 
     >>> summary({"accuracy": np.array([80.0, 84.0])})
     {'accuracy': {'mean': 82.0, 'std': 2.0}}
@@ -97,7 +97,7 @@ def summary(scores: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
 def _checked_splits(
     splits: Sequence[Mapping[str, Any]], names: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Train, val (may be empty) and test of every split, each fit to be learned from or scored."""
+    """Return train, val (may be empty) and test of every split, checked."""
     if isinstance(splits, Mapping) or not len(splits):
         raise InputError(
             "splits must be a list of dicts with train and test nodes, at least one; put a single one in a list"

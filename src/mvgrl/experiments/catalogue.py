@@ -12,7 +12,7 @@ from mvgrl.settings import literal
 
 
 def _experiment(name: str, values: dict[str, Any], group: dict[str, Any]) -> Experiment:
-    """Return an experiment from its part of the file, and from that of its group where it is silent."""
+    """Return an experiment from its part of the file, with the group's values as defaults."""
     values = {**group, "about": "", **values}
     rows = tuple(Variant(**{**row, "changes": _changes(row.get("changes", {}))}) for row in values.pop("rows"))
     start = literal({}) if values.pop("from_defaults", False) else None
@@ -21,7 +21,7 @@ def _experiment(name: str, values: dict[str, Any], group: dict[str, Any]) -> Exp
 
 
 def _changes(values: dict[str, Any]) -> dict[str, Any]:
-    """Return changes to settings, with the views that only the authors' code has as objects."""
+    """Return the changes to the settings; views that exist only in the authors' code become objects."""
     if "views" not in values:
         return values
     return {**values, "views": tuple(AUTHORS_VIEWS.get(name, name) for name in values["views"])}
@@ -35,11 +35,11 @@ _CONTENT = _read("catalogue.toml")
 _GROUPS = _CONTENT.pop("groups")
 GROUPS: dict[str, str] = {name: group["about"] for name, group in _GROUPS.items()}  # headings of the report
 EXPERIMENTS = {name: _experiment(name, one, _GROUPS.get(one.get("group"), {})) for name, one in _CONTENT.items()}
-PUBLISHED: dict[str, Any] = _read("published.toml")  # experiment, row, score, dataset: mean, and perhaps deviation
+PUBLISHED: dict[str, Any] = _read("published.toml")  # experiment, row, score, dataset: mean and, if any, std
 
 
 def published(experiment: str, row: str, score: str, dataset: str) -> tuple[float | None, float | None]:
-    """Return the paper's mean and standard deviation; None where it prints none.
+    """Return the paper's mean and standard deviation; None where it reports none.
 
     >>> published("node-classification", "trained", "accuracy", "citeseer")
     (73.3, 0.5)

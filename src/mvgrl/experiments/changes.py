@@ -1,4 +1,4 @@
-"""A recipe with something changed, and with whatever has to give way to the change."""
+"""Apply changes to a recipe, and adjust the settings that conflict with them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mvgrl.views.diffusion import Diffusion
 
 LARGE = ("pubmed", "reddit-binary")  # their full distances, or clusters, would not fit into memory
 _KEPT = 64  # entries per row of their distances
-_CARRIED = ("method", "top_k", "threshold", "epsilon", "scale")  # from the recipe's diffusion to the others
+_CARRIED = ("method", "top_k", "threshold", "epsilon", "scale")  # copied from the recipe's diffusion
 
 
 def changed(base: Settings, output: Output, changes: Mapping[str, Any], dataset: str) -> tuple[Settings, list[str]]:
     """Return the settings with the changes, and notes on what else had to be changed.
 
-    Views are named, and sparsified as the recipe's are. ``diffusion`` is a view with some of its parameters, in place
-    of the recipe's view of that name or, where it has none, of its diffusion; its other parameters are the recipe's.
+    Views are given by name, and sparsified like the recipe's. ``diffusion`` is a view with some of its parameters; it
+    replaces the recipe's view of that name, or else its diffusion, and takes all other parameters from the recipe.
     """
     notes = []
     values: dict[str, Any] = {"draw_two_views": base.draw_two_views, **changes}
@@ -30,8 +30,8 @@ def changed(base: Settings, output: Output, changes: Mapping[str, Any], dataset:
         kinds()[name].resolve(name, values.get(name, getattr(base, name))) for name in ("mode", "readout", "sampler")
     )
     if "diffusion" in values:
-        values["views"], said = _with_diffusion(values.pop("diffusion"), base.views, dataset)
-        notes += said
+        values["views"], more = _with_diffusion(values.pop("diffusion"), base.views, dataset)
+        notes += more
     elif "views" in changes:
         values["views"] = tuple(_view(view, base.views, dataset) for view in changes["views"])
         notes += [_sparsified(view) for view in values["views"] if view not in base.views and _is_sparse(view)]
@@ -54,14 +54,14 @@ def changed(base: Settings, output: Output, changes: Mapping[str, Any], dataset:
 
 
 def _view(choice: str | View, views: Sequence[View], dataset: str) -> View:
-    """Return the recipe's own view of that name; or one that is sparsified as its diffusion is."""
+    """Return the recipe's view of that name, or a new one that is sparsified like the recipe's diffusion."""
     if isinstance(choice, View):
         return choice
     for view in views:
         if view.name == choice:
             return view
     kind = VIEWS[choice]
-    if kind is Distance:  # a softmax has no entry that a diffusion's threshold would keep
+    if kind is Distance:  # a diffusion's threshold would remove every entry of a softmax
         return Distance(top_k=_KEPT if dataset in LARGE else None)
     model = next((view for view in views if isinstance(view, Diffusion)), None)
     if model is None or not issubclass(kind, Diffusion):
@@ -70,7 +70,7 @@ def _view(choice: str | View, views: Sequence[View], dataset: str) -> View:
 
 
 def _with_diffusion(choice: str, views: Sequence[View], dataset: str) -> tuple[tuple[View, ...], list[str]]:
-    """Return the recipe's views with this one's parameters, or with this one as their diffusion; and notes."""
+    """Return the recipe's views with these parameters, or with this view as their diffusion; and notes."""
     name, *given = choice.split(":")
     wanted: Any = resolve_view(choice)
     chosen = {parameter.partition("=")[0] for parameter in given}

@@ -32,7 +32,7 @@ class LoopedTwice(View):
 
     @property
     def symmetric(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
 
@@ -58,7 +58,7 @@ class HeatByEntry(View):
 
     @property
     def symmetric(self) -> bool:
-        """Never: each column is divided by its own degree."""
+        """Always false: each column is divided by a different degree."""
         return False
 
 

@@ -29,12 +29,12 @@ class Variant:
     """A row of an experiment: a method with settings."""
 
     id: str  # in the ledger and in tables
-    changes: Mapping[str, Any] = field(default_factory=dict, hash=False)  # to the settings that are the start
+    changes: Mapping[str, Any] = field(default_factory=dict, hash=False)  # to the initial settings
     method: str = "mvgrl"
-    task: str = ""  # where it is for nodes, or for graphs, alone
+    task: str = ""  # "node" or "graph" if it is only for that task
     value: str = ""  # on the axis of a sweep
-    share: float | None = None  # of the labels to learn from
-    control: bool = False  # shown beside the other rows, not as a row
+    share: float | None = None  # of the labels used for training
+    control: bool = False  # shown as a column of the other rows, not as a row
     note: str = ""
 
     @property
@@ -47,8 +47,8 @@ class Variant:
 class Experiment:
     """Rows × datasets × protocols.
 
-    It starts from each dataset's recipe named best, changed row by row; from its own recipes under each of the named
-    settings (``own_recipes``); or from given settings (``start``).
+    Settings are those of each dataset's recipe named best, with the changes of each row; those of separate recipes per
+    named setting (``own_recipes``); or ``start`` with the changes of each row.
     """
 
     name: str  # as given to reproduce
@@ -57,10 +57,10 @@ class Experiment:
     datasets: tuple[str, ...]
     protocols: tuple[str, ...]  # names, as in PROTOCOLS
     runs: Mapping[str, int] = field(hash=False)  # by dataset or task
-    shown: tuple[str, ...] = ()  # scores in tables; all of the protocols' where none are named
-    group: str = ""  # the heading in the report that it belongs under
-    about: str = ""  # what holds for all rows
-    axis: str = ""  # what the rows' values are values of: a sweep
+    shown: tuple[str, ...] = ()  # scores in tables; empty: all scores of the protocols
+    group: str = ""  # heading in the report
+    about: str = ""  # a remark on all rows
+    axis: str = ""  # what a sweep varies; empty for other experiments
     own_recipes: bool = False
     start: Settings | None = None
     baseline: bool = False  # rows are compared with the first
@@ -77,28 +77,28 @@ class Experiment:
         return [SCORES[name] for name in names if not self.shown or name in self.shown]
 
     def runs_for(self, dataset: str) -> int:
-        """Return how often each row is run on a dataset."""
+        """Return the number of runs per row on a dataset."""
         return self.runs.get(dataset) or self.runs[task_of(dataset)]
 
     @property
     def controls(self) -> list[Variant]:
-        """The rows shown beside the others."""
+        """The rows shown as columns of the others."""
         return [variant for variant in self.variants if variant.control]
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The named settings it can be run under."""
+        """The named settings that it supports."""
         return NAMED if self.own_recipes else ("best",)
 
     def check_setting(self, setting: str, recipes: Path | None = None) -> None:
-        """Raise if the experiment does not exist under this setting, or with these recipes."""
+        """Raise an error if the experiment does not support this setting, or these recipes."""
         if self.start is not None and (setting != "best" or recipes is not None):
             raise SettingsError(f"{self.name} starts from the default settings; omit --setting and --recipes")
         if not self.own_recipes and setting != "best":
             raise SettingsError(f"{self.name} starts from the recipes named best; omit --setting")
 
     def recipes(self, dataset: str, setting: str = "best", *, folder: Path | None = None) -> dict[str, Recipe]:
-        """Return the recipe of each row by its id; ``why`` says what else had to be changed.
+        """Return the recipe of each row, by row id; ``why`` describes any other changes.
 
         >>> from mvgrl.experiments.catalogue import EXPERIMENTS
         >>> [recipe.settings.bound.name for recipe in EXPERIMENTS["ablation-bounds"].recipes("mutag").values()]

@@ -38,7 +38,7 @@ class Run:
 
     @property
     def key(self) -> tuple[str, str, str, str, int, str]:
-        """What makes two lines the same run."""
+        """What identifies a run: two lines with the same key are duplicates."""
         return self.experiment, self.dataset, self.setting, self.variant, self.seed, self.recipe
 
 
@@ -102,8 +102,8 @@ def _parsed(line: str) -> Run | None:
     except (ValueError, KeyError, TypeError):
         return None
     words = (run.experiment, run.dataset, run.setting, run.variant, run.device, run.recipe, run.failed)
-    sound = isinstance(run.seed, int) and isinstance(run.scores, dict) and isinstance(run.versions, dict)
-    if not (sound and (run.scores or run.failed) and all(isinstance(word, str) for word in words)):
+    valid = isinstance(run.seed, int) and isinstance(run.scores, dict) and isinstance(run.versions, dict)
+    if not (valid and (run.scores or run.failed) and all(isinstance(word, str) for word in words)):
         return None
     numbers = (run.seconds, *run.scores.values())
     return run if all(isinstance(one, (int, float)) and math.isfinite(one) for one in numbers) else None

@@ -1,4 +1,4 @@
-"""Tasks one after the other, or in parallel in a worker pool that shares the ledger and the views."""
+"""Run tasks one after another, or in parallel in a worker pool that shares the ledger and the views."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from mvgrl.experiments.runner import CrowdedError, Progress, RunContext, run
 from mvgrl.runtime import machine_memory
 from mvgrl.views import ViewCache
 
-Piece = list[Task]  # of one recipe: runs that no others depend on
+Piece = list[Task]  # tasks of one recipe that no other tasks depend on
 
-_MEMORY = 4 * 2**30  # bytes that a process on a CPU may need; REDDIT-BINARY's does
-_ON_A_GPU = 6  # processes at most: each has its own start-up time and memory
+_MEMORY = 4 * 2**30  # bytes per process on a CPU; REDDIT-BINARY needs this much
+_ON_A_GPU = 6  # maximum number of processes: each adds start-up time and memory
 
 
 def pieces(tasks: Sequence[Task], device: torch.device) -> list[Piece]:
-    """Split tasks of one recipe into the smallest pieces worth running apart: stacked seeds stay together.
+    """Split tasks of one recipe into the smallest pieces worth running separately; stacked seeds stay together.
 
     >>> from mvgrl.experiments.recipes import Recipe
     >>> from mvgrl.settings import Settings
@@ -49,7 +49,7 @@ def pieces(tasks: Sequence[Task], device: torch.device) -> list[Piece]:
 
 
 def usual_jobs(task: str, count: int, device: torch.device) -> int:
-    """Return how many pieces to run in parallel: on a CPU one per core, but a node training uses all cores by itself.
+    """Return how many pieces to run in parallel: one per CPU core, but one for nodes, where training uses all cores.
 
     >>> usual_jobs("node", 10, torch.device("cpu")), usual_jobs("graph", 1, torch.device("cpu"))
     (1, 1)
@@ -61,14 +61,14 @@ def usual_jobs(task: str, count: int, device: torch.device) -> int:
 
 
 class Worker:
-    """Runs pieces one after the other, and keeps a dataset and its views from one to the next."""
+    """Runs pieces one after another, and keeps the dataset and its views between them."""
 
     def __init__(self, context: RunContext, data_root: Path | None, folder: str | None = None) -> None:
         self.context, self.data_root, self.folder = context, data_root, folder
         self.dataset: Dataset | None = None
 
     def do(self, piece: Piece) -> None:
-        """Run all of it; each run is a line of the ledger as soon as it is done."""
+        """Run a piece; each run is added to the ledger as soon as it is done."""
         name = piece[0].recipe.dataset
         if self.dataset is None or self.dataset.name != name:
             self.dataset = None  # freed before the next is read
@@ -88,20 +88,20 @@ def run_tasks(
 ) -> None:
     """Run all tasks, ``jobs`` in parallel; None: as many as the machine has cores and memory for."""
     for kind, some in groupby(tasks, key=lambda task: task.recipe.settings.task):
-        alone = [list(same) for _, same in groupby(some, key=lambda task: (task.recipe.dataset, task.recipe))]
-        small = [piece for together in alone for piece in pieces(together, device)]
+        serial = [list(same) for _, same in groupby(some, key=lambda task: (task.recipe.dataset, task.recipe))]
+        small = [piece for together in serial for piece in pieces(together, device)]
         workers = min(len(small), usual_jobs(kind, len(small), device) if jobs is None else jobs)
         if workers > 1:
-            alone = _in_pool(small, workers, ledger, device, data_root, tell)
+            serial = _in_pool(small, workers, ledger, device, data_root, tell)
         worker = Worker(RunContext(ledger, device, tell, ViewCache()), data_root)
-        for piece in alone:
+        for piece in serial:
             worker.do(piece)
 
 
 def _in_pool(
     todo: Sequence[Piece], jobs: int, ledger: Ledger, device: torch.device, data_root: Path | None, tell: Progress
 ) -> list[Piece]:
-    """Run the pieces in a worker pool; return those that ran out of memory beside others and must run alone."""
+    """Run the pieces in a worker pool; return those that ran out of memory and must run by themselves."""
     crowded: list[Piece] = []
     with TemporaryDirectory(prefix="mvgrl-views-") as folder:
         # Spawned, not forked: forked processes would share this one's threads and GPU.
@@ -113,8 +113,8 @@ def _in_pool(
             tell(f"{len(todo)} pieces, {jobs} in parallel")
             waiting = [pool.submit(_do, piece) for piece in todo]
             for number, done in enumerate(as_completed(waiting), start=1):
-                told, left = done.result()
-                for text in told:
+                messages, left = done.result()
+                for text in messages:
                     tell(f"{text} ({number} of {len(todo)})")
                 crowded += left
             pool.shutdown()
@@ -124,13 +124,13 @@ def _in_pool(
                 f"{ledger.path}: run it again with fewer jobs"
             ) from None
         finally:
-            ours.close()  # which ends the processes that are still running
+            ours.close()  # ends the processes that are still running
             pool.shutdown(cancel_futures=True)
     return [rest for piece in crowded if (rest := _undone(piece, ledger))]
 
 
 def _undone(piece: Piece, ledger: Ledger) -> Piece:
-    """Return what the ledger lacks of a piece."""
+    """Return the part of a piece that is missing from the ledger."""
     done = {run.key[1:] for run in ledger if run.experiment in piece[0].recipe.tables and not run.failed}
     left = []
     for task in piece:
@@ -140,34 +140,34 @@ def _undone(piece: Piece, ledger: Ledger) -> Piece:
     return left
 
 
-_worker: Worker  # of a process of the pool
-_told: list[str] = []
+_worker: Worker  # of this process of the pool
+_messages: list[str] = []
 
 
 def _start(parent: Connection, ledger: Path, device: str, data_root: Path | None, folder: str, threads: int) -> None:
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
-    context = RunContext(Ledger(ledger), torch.device(device), _told.append, ViewCache(), crowded=True)
+    context = RunContext(Ledger(ledger), torch.device(device), _messages.append, ViewCache(), crowded=True)
     _worker = Worker(context, data_root, folder)
 
 
 def _exit_with(parent: Connection) -> None:
-    """End this process when the parent closes its end, on purpose or by dying: no run continues without it."""
+    """Exit when the parent closes the pipe or dies, so that no worker outlives it."""
     with suppress(EOFError, OSError):
         parent.recv()
     os._exit(1)
 
 
 def _do(piece: Piece) -> tuple[list[str], list[Piece]]:
-    """Return the messages, and the piece itself if it must run again alone."""
-    _told.clear()
+    """Return the messages, and the piece if it must run again by itself."""
+    _messages.clear()
     try:
         _worker.do(piece)
     except CrowdedError:
-        return list(_told), [piece]
-    return list(_told), []
+        return list(_messages), [piece]
+    return list(_messages), []
 
 
 def _cores() -> int:

@@ -1,4 +1,4 @@
-"""What is to be run: the runs of experiments that the ledger lacks."""
+"""Plan experiments: find the runs that are missing from the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mvgrl.experiments.recipes import Recipe
 
 
 class Step(NamedTuple):
-    """A row of an experiment on a dataset, and how often it is run."""
+    """A row of an experiment on a dataset, and its number of runs."""
 
     experiment: Experiment
     variant: Variant
@@ -29,13 +29,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """Some seeds of a row, with all that is needed to run them in another process."""
+    """Some seeds of a row, with everything needed to run them in another process."""
 
     recipe: Recipe
     variant: str  # its id
     method: str
     share: float | None
-    protocols: Mapping[str, tuple[str, ...]] = field(hash=False)  # of each experiment that the runs are lines of
+    protocols: Mapping[str, tuple[str, ...]] = field(hash=False)  # by experiment; a run adds a line for each
     seeds: tuple[int, ...] = ()
 
 
@@ -47,18 +47,18 @@ def plan(
     recipes: Path | None = None,
     runs: int | None = None,
 ) -> Iterator[Step]:
-    """Yield every row on every dataset, whether it was run or not."""
+    """Yield every row on every dataset, whether or not it has been run."""
     for dataset in datasets:
         found = experiment.recipes(dataset, setting, folder=None if experiment.start else recipes)
         for variant in experiment.variants_for(dataset):
             yield Step(experiment, variant, found[variant.id], runs or experiment.runs_for(dataset))
 
 
-def lacking(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False, once: bool = False) -> list[Task]:
-    """Return the runs that the ledger lacks, nodes before graphs.
+def missing(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False, once: bool = False) -> list[Task]:
+    """Return the runs that are missing from the ledger, nodes before graphs.
 
-    Runs that another experiment has are copied in the ledger. With ``once``, a run that several steps lack is in the
-    first of them alone.
+    Runs that another experiment already has are copied within the ledger. With ``once``, a run that several steps need
+    is returned only for the first of them.
     """
     lines: dict[tuple[str, str], list[Run]] = {}
     for line in ledger:
@@ -70,9 +70,9 @@ def lacking(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False
         mine = lines.get((recipe.dataset, recipe.id), [])
         there = {run.key for run in mine if not (retry_failed and run.failed)}
         seeds = [seed for seed in range(step.runs) if step.key(seed) not in there]
-        known = known_already(mine, step, seeds)
-        copies += known
-        seeds = sorted(set(seeds) - {run.seed for run in known})
+        reused = reused_runs(mine, step, seeds)
+        copies += reused
+        seeds = sorted(set(seeds) - {run.seed for run in reused})
         protocols = {name: EXPERIMENTS[name].protocols for name in recipe.tables}
         keys = {seed: (recipe.dataset, recipe.id, *_kind(variant), *protocols.values(), seed) for seed in seeds}
         new = tuple(seed for seed in seeds if not (once and keys[seed] in taken))
@@ -84,10 +84,10 @@ def lacking(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False
     return sorted(tasks, key=lambda task: task.recipe.settings.task != "node")
 
 
-def known_already(lines: Iterable[Run], step: Step, seeds: Sequence[int]) -> list[Run]:
-    """Return copies of the runs of these seeds that another experiment has: same settings, same numbers.
+def reused_runs(lines: Iterable[Run], step: Step, seeds: Sequence[int]) -> list[Run]:
+    """Return copies of the runs of these seeds that another experiment has with the same settings.
 
-    A run serves a row of the same method and share of labels, if it has all scores that the row shows.
+    A row can reuse a run of the same method and share of labels if the run has all scores that the row shows.
     """
     experiment, variant, recipe, _ = step
     scores = {score.name for score in experiment.scores_for(recipe.dataset)}
@@ -103,11 +103,11 @@ def known_already(lines: Iterable[Run], step: Step, seeds: Sequence[int]) -> lis
 
 
 def variant_of(run: Run) -> Variant | None:
-    """Return the row that a line of the ledger is a run of; None where there is no such row any more."""
+    """Return the row that a run belongs to; None if the row no longer exists."""
     variants = EXPERIMENTS[run.experiment].variants if run.experiment in EXPERIMENTS else ()
     return next((one for one in variants if one.id == run.variant), None)
 
 
 def _kind(variant: Variant | None) -> tuple[str, float | None]:
-    """What makes two rows of the same recipe the same run."""
+    """Return what, besides the recipe, two rows must have in common to share runs."""
     return (variant.method, variant.share) if variant else ("", None)

@@ -1,4 +1,4 @@
-"""Recipes: a TOML file per dataset that says how our number is obtained, how the paper's, and the released code's."""
+"""Recipes: a TOML file per dataset with our settings, the paper's, and those of the released code."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import mvgrl
 from mvgrl.errors import InputError, SettingsError, check_name
 from mvgrl.settings import Output, Settings, literal
 
-NAMED = ("paper", "released", "best")  # the text's choices; what the authors' code does; ours
+NAMED = ("paper", "released", "best")  # as in the paper's text; as in the authors' code; our choice
 _TABLES = {"node": ("node-classification", "node-clustering"), "graph": ("graph-classification",)}
 _PROBE = {"node": ("weight_decay",), "graph": ()}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings for training, for the vectors that are written, and for the linear probe of a node task."""
+    """Settings for training, for the output vectors, and for the linear probe of a node task."""
 
     dataset: str
     setting: str  # one of NAMED
@@ -28,7 +28,7 @@ class Recipe:
     output: Output = field(default_factory=Output)
     weight_decay: float = 0.0  # of the linear probe
     why: str = ""
-    tables: tuple[str, ...] = ()  # those that its runs are lines of
+    tables: tuple[str, ...] = ()  # the tables that share its runs
 
     @property
     def id(self) -> str:
@@ -47,7 +47,7 @@ def load_recipe(
 ) -> Recipe:
     """Return the recipe of a dataset for a table, under one of the three named settings.
 
-    A setting serves all tables of its file, except where a sub-table overrides it for one of them: ``[best]`` and, for
+    A setting applies to all tables of its task, unless a sub-table overrides it for one of them: ``[best]`` and, for
     clustering, ``[best.clustering]``.
 
     >>> load_recipe("cora").settings.task
@@ -90,6 +90,6 @@ def _for_table(values: dict[str, Any], table: str) -> tuple[dict[str, Any], tupl
 
 
 def _folder() -> Path:
-    """Return the folder inside the installed package, or the one beside the sources."""
+    """Return the folder inside the installed package, or the one next to the sources."""
     package = Path(mvgrl.__file__).parent
     return package / "recipes" if (package / "recipes").is_dir() else package.parents[1] / "recipes"

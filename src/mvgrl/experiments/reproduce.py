@@ -1,4 +1,4 @@
-"""Reproduce an experiment by its name: run what the ledger lacks of it, and return its rows."""
+"""Reproduce experiments by name: run what is missing from the ledger, and return the rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.experiment import Experiment, Variant
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.parallel import run_tasks
-from mvgrl.experiments.planner import lacking, plan, variant_of
+from mvgrl.experiments.planner import missing, plan, variant_of
 from mvgrl.experiments.summary import Row, summarise
 from mvgrl.runtime import resolve_device
 
@@ -28,10 +28,10 @@ def reproduce(
     recipes: Path | None = None,
     **options: Any,
 ) -> list[Row]:
-    """Run what the ledger lacks, and return the rows; all datasets and the usual number of runs by default.
+    """Run what is missing from the ledger, and return the rows; by default, for all datasets and usual runs.
 
-    Options: ``device``, ``data_root``, ``retry_failed``, ``tell``, a function of a line of text, and ``jobs``, how many
-    worker processes to use; None: as many as the machine has cores and memory for.
+    Options: ``device``, ``data_root``, ``retry_failed``, ``tell`` (called with each progress message), and ``jobs``,
+    the number of worker processes; None: as many as the machine has cores and memory for.
     """
     check_name("experiment", name, EXPERIMENTS, SettingsError)
     experiment = EXPERIMENTS[name]
@@ -70,13 +70,13 @@ def reproduce_all(
 def _round(
     chosen: Sequence[tuple[Experiment, Sequence[str]]], ledger: Ledger, options: dict[str, Any], **planned: Any
 ) -> Iterator[tuple[str, list[Row]]]:
-    """Run what is lacking of some experiments, each run once; then yield the rows of each."""
+    """Run what is missing from the experiments, each run only once; then yield the rows of each."""
     more = {**options}
     device, retry_failed = resolve_device(more.pop("device", "auto")), more.pop("retry_failed", False)
     steps = [step for experiment, datasets in chosen for step in plan(experiment, datasets, **planned)]
-    run_tasks(lacking(steps, ledger, retry_failed=retry_failed, once=True), ledger, device, **more)
-    # Copies of runs just made; and what could not be copied, as the run had failed.
-    run_tasks(lacking(steps, ledger), ledger, device, **more)
+    run_tasks(missing(steps, ledger, retry_failed=retry_failed, once=True), ledger, device, **more)
+    # Copy the new runs to other experiments; run those that cannot be copied because they failed.
+    run_tasks(missing(steps, ledger), ledger, device, **more)
     for experiment, datasets in chosen:
         yield experiment.name, summarise(experiment, ledger, datasets, **planned)
 
@@ -84,10 +84,10 @@ def _round(
 def overview(
     ledger: Ledger, *, datasets: Sequence[str] | None = None, runs: int | None = None, recipes: Path | None = None
 ) -> list[dict[str, Any]]:
-    """Return for each experiment its runs, those done, those that failed, and the seconds that the rest takes.
+    """Return per experiment the number of runs, those done, those failed, and an estimate of the seconds left.
 
-    A run is expected to take the mean time of its dataset's runs, separately for training, controls and shares of
-    labels; where there are none, "seconds_left" is None.
+    The estimate uses the mean time of the dataset's runs, separately for training, controls and shares of labels; if
+    there are none, "seconds_left" is None.
     """
     _check_counts(runs=runs)
     lines: dict[tuple[Any, ...], Run] = {run.key: run for run in ledger}
@@ -108,14 +108,14 @@ def overview(
 
 
 def _pace(variant: Variant | None) -> str:
-    """Return the kind of a row; rows of the same kind take about as long."""
+    """Return the kind of a row; rows of the same kind take about the same time."""
     if variant is not None and variant.share is not None:
         return "share of labels"
     return "trained" if variant is None or variant.how.trains else "control"
 
 
 def _chosen(datasets: Sequence[str] | None) -> list[tuple[Experiment, list[str]]]:
-    """Return the experiments that have some of the datasets (all), and which."""
+    """Return the experiments that have any of the datasets (default: all), and which ones."""
     every = dict.fromkeys(name for experiment in EXPERIMENTS.values() for name in experiment.datasets)
     for name in datasets or ():
         check_name("dataset", name, every, SettingsError)

@@ -1,4 +1,4 @@
-"""Runs: a method's outcome, its scores, and a line of the ledger for each seed as soon as it is known."""
+"""Run tasks: compute outcomes and scores, and add a line per seed to the ledger as soon as it is done."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mvgrl.views import ViewCache
 
 NO_MEMORY = "out of memory"
 Progress = Callable[[str], None]
-Result = tuple[Mapping[str, Sequence[dict[str, float]]], Sequence[int]]  # by experiment the scores per seed; epochs
+Result = tuple[Mapping[str, Sequence[dict[str, float]]], Sequence[int]]  # scores per seed, by experiment; epochs
 
 
 class CrowdedError(Exception):
-    """A run ran out of memory beside others, and may succeed alone."""
+    """A run ran out of memory while others were running, and may succeed by itself."""
 
 
 @dataclass
@@ -43,15 +43,15 @@ class RunContext:
     def shared(self, slot: str, key: object, make: Callable[[], Any], *, failures: bool = False) -> Any:
         """Return ``make()``, computed once per key; a slot holds one value at a time.
 
-        With ``failures``, a failure is remembered too, and raised again.
+        With ``failures``, an exception is kept too, and raised again.
         """
         if slot not in self._kept or self._kept[slot][0] != key:
-            self._kept.pop(slot, None)  # freed before the next is made
+            self._kept.pop(slot, None)  # freed before the next is computed
             try:
                 self._kept[slot] = key, make()
             except Exception as error:
                 if failures:
-                    self._kept[slot] = key, error.with_traceback(None)  # which would keep alive what the run held
+                    self._kept[slot] = key, error.with_traceback(None)  # it would keep the run's memory alive
                 raise
         found = self._kept[slot][1]
         if isinstance(found, Exception):
@@ -59,7 +59,7 @@ class RunContext:
         return found
 
     def attempt(self, task: Task, seeds: Sequence[int], work: Callable[[], Result]) -> None:
-        """Run some seeds and write their lines; a failure is written with its reason, and not tried again."""
+        """Run some seeds and add their lines; a failure is recorded with its reason, and not retried."""
         recipe = task.recipe
         which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
         what = f"{recipe.dataset}, {recipe.setting}, {task.variant}: {which}"
@@ -85,7 +85,7 @@ class RunContext:
 
 
 def run(tasks: Sequence[Task], dataset: Dataset, context: RunContext) -> None:
-    """Run tasks of one recipe; those of the same method share its outcomes, and the first takes their time."""
+    """Run tasks of one recipe; those of the same method share its outcomes, computed by the first of them."""
     methods: dict[str, list[Task]] = {}
     for task in tasks:
         methods.setdefault(task.method, []).append(task)
@@ -121,7 +121,7 @@ def _machine(device: torch.device) -> tuple[str, dict[str, str]]:
 
 
 def reason(error: Exception) -> str:
-    """Return in one line why a run failed; errors that every run would meet are raised instead.
+    """Return on one line why a run failed; errors that would affect every run are raised instead.
 
     >>> reason(MemoryError())
     'out of memory'
@@ -131,6 +131,6 @@ def reason(error: Exception) -> str:
     if isinstance(error, (InputError, SettingsError, MachineError, CheckpointError)):
         raise error
     kind, text = type(error).__name__, " ".join(str(error).split())
-    if isinstance(error, MemoryError) or any(said in text for said in (NO_MEMORY, "can't allocate memory")):
+    if isinstance(error, MemoryError) or any(phrase in text for phrase in (NO_MEMORY, "can't allocate memory")):
         return NO_MEMORY
     return (text if kind == "MVGRLError" else f"{kind}: {text}")[:200]

@@ -1,4 +1,4 @@
-"""The ledger summarised: a row per dataset, variant and score."""
+"""Summarise the ledger: a row per dataset, variant and score."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from mvgrl.experiments.planner import Step, plan
 
 @dataclass(frozen=True)
 class Row:
-    """One score of a variant on a dataset, with the paper's number and those of the controls beside it."""
+    """One score of a variant on a dataset, with the paper's number and those of the controls."""
 
     experiment: Experiment
     dataset: str
     variant: Variant
     score: Score
     mean: float | None  # None where all runs failed
-    std: float | None = None  # of one run alone there is none
+    std: float | None = None  # None for a single run
     runs: int = 0
     paper: float | None = None
     paper_std: float | None = None
     seconds: float = 0.0  # per run
     failed: str | None = None  # why all runs failed
     note: str | None = None
-    controls: dict[str, float | None] = field(default_factory=dict)  # means, by the id of the variant
+    controls: dict[str, float | None] = field(default_factory=dict)  # means, by variant id
     difference: float | None = None  # to the experiment's baseline
 
     @property
     def id(self) -> str:
-        """The variant's."""
+        """The id of the variant."""
         return self.variant.id
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,9 +61,9 @@ def summarise(
     runs: int | None = None,
     recipes: Path | None = None,
 ) -> list[Row]:
-    """Return the rows of an experiment from the ledger alone; what was never run has none.
+    """Return the rows of an experiment from the ledger only; rows without runs are omitted.
 
-    A row all of whose runs failed has the reason as "failed", and no mean; one that lost some says so in its note.
+    If all runs of a row failed, "failed" is the reason and there is no mean; if only some did, the note says so.
     """
     lines: dict[tuple[Any, ...], Run] = {run.key: run for run in ledger if run.experiment == experiment.name}
     rows = []
@@ -77,9 +77,9 @@ def summarise(
         for step in steps:
             if not step.variant.control:
                 for score in experiment.scores_for(dataset):
-                    beside = {one.id: _mean(found.get(one.id, []), score) for one in experiment.controls}
+                    means = {one.id: _mean(found.get(one.id, []), score) for one in experiment.controls}
                     row = _row(step, score, found[step.variant.id])
-                    some += [] if row is None else [replace(row, controls=beside)]
+                    some += [] if row is None else [replace(row, controls=means)]
         first = {row.score: row.mean for row in some if experiment.baseline and row.variant is experiment.variants[0]}
         for row in some:
             base = first.get(row.score)
@@ -89,7 +89,7 @@ def summarise(
 
 
 def _row(step: Step, score: Score, mine: Sequence[Run]) -> Row | None:
-    """Return the row of a score; None without runs that have it or failed."""
+    """Return the row of a score; None if no run has the score or failed."""
     experiment, variant, recipe, _ = step
     done, failed = ([run for run in mine if bool(run.failed) == lost] for lost in (False, True))
     values = np.array([run.scores[score.name] for run in done if score.name in run.scores])

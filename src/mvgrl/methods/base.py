@@ -1,4 +1,4 @@
-"""What a method is: a dataset and seeds in, an outcome per seed out."""
+"""The interface of methods: a dataset and seeds in, an outcome per seed out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHODS: dict[str, Method] = {}  # by name; the package fills it from its files
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method made of a dataset: one of vectors, a kernel matrix or predictions.
+    """The result of a method on a dataset: one of vectors, a kernel matrix or predictions.
 
     >>> Outcome(kernel=np.array([[4.0, 0.0], [0.0, 1.0]])).points().round(6).tolist()
     [[0.0, 2.0], [1.0, 0.0]]
@@ -32,7 +32,7 @@ class Outcome:
     epochs: int = 0  # of training
 
     def points(self) -> np.ndarray:
-        """Vectors; of a kernel matrix, vectors with these inner products, which a linear classifier reads alike."""
+        """Return the vectors; for a kernel matrix, vectors with these inner products, equivalent in a linear model."""
         if self.vectors is not None:
             return self.vectors
         if self.kernel is None:
@@ -43,7 +43,7 @@ class Outcome:
 
 
 class Context(Protocol):
-    """What several runs share."""
+    """What several runs share: the device, and values that are computed once."""
 
     device: torch.device
     cache: ViewCache
@@ -65,7 +65,7 @@ class Method:
         METHODS[cls.name] = cls()
 
     def seeds_together(self, dataset: Dataset, settings: Settings, device: torch.device) -> int:
-        """How many seeds are computed in one call, where their scores can be computed together too."""
+        """Return how many seeds to compute in one call, if their scores can be computed together too."""
         if self.seeded:
             return 1
         return 50 if device.type == "cuda" else 10
@@ -73,5 +73,5 @@ class Method:
     def outcomes(
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
-        """Return an outcome per seed; of a method that is not seeded, one."""
+        """Return an outcome per seed, or a single one if the method is not seeded."""
         raise NotImplementedError

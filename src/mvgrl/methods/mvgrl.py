@@ -17,18 +17,18 @@ from mvgrl.training import fit
 
 
 class Trained(Method):
-    """The encoders of the settings, trained from each seed."""
+    """The encoders of the settings, trained once per seed."""
 
     name, label, trains = "mvgrl", "MVGRL, trained", True
 
     def seeds_together(self, dataset: Dataset, settings: Settings, device: torch.device) -> int:
-        """As many as one stack holds."""
+        """Return how many seeds fit in one stack."""
         return stack_size(settings, dataset.graph.nodes, device)
 
     def outcomes(
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
-        """Train, and return the vectors with the epochs they took."""
+        """Train, and return the vectors and the number of epochs."""
         inputs = replace(shared_inputs(dataset, settings, context), settings=settings)
         with allow_tf32():
             runs = fit(inputs, seed=seeds, stack=len(seeds))
@@ -36,7 +36,7 @@ class Trained(Method):
 
 
 def shared_inputs(dataset: Dataset, settings: Settings, context: Context) -> Inputs:
-    """Return features and views, which several runs share; the number of epochs does not matter to them."""
+    """Return features and views, shared by runs with the same settings except for the number of epochs."""
     key = (dataset.name, replace(settings, epochs=0).id)
     inputs: Inputs = context.shared(
         "inputs", key, lambda: prepare(dataset.graph, settings, device=context.device, cache=context.cache)

@@ -1,4 +1,4 @@
-"""Propagated features: averaged over the neighbours that the views see, with nothing learned."""
+"""Propagated features: averaged over neighbours in each view, without training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mvgrl.views import ViewCache
 
 
 class Propagated(Method):
-    """The features of the settings, multiplied by its views."""
+    """The features of the settings, multiplied by the views."""
 
     name, label, seeded = "propagated", "propagated features", False
 
@@ -39,9 +39,9 @@ def propagated(
     device: str | torch.device = "auto",
     cache: ViewCache | None = None,
 ) -> np.ndarray:
-    """Return V·X, summed over the views, with nothing learned; for a graph task also summed over each graph's nodes.
+    """Return V·X summed over the views, without training; for a graph task, also summed over each graph's nodes.
 
-    Where the output is scaled to unit length, these vectors are scaled too.
+    If the output is scaled to unit length, these vectors are too.
     """
     where = resolve_device(device)
     chosen = resolve(graph, settings, device=where).settings

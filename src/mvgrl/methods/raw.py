@@ -1,4 +1,4 @@
-"""Raw features: what the graph holds before anything is computed from its edges."""
+"""Raw features, before any propagation along edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The untrained encoder: what the architecture gives by itself."""
+"""The untrained encoder: the same architecture with its initial weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mvgrl.training import fit
 
 
 class Untrained(Trained):
-    """The encoders of the settings with the weights they start from."""
+    """The encoders of the settings, with their initial weights."""
 
     name, label, trains = "untrained", "untrained encoder", False
 
@@ -30,5 +30,5 @@ class Untrained(Trained):
 def untrained(
     graph: Graph, settings: Settings, *, output: Output | None = None, seed: int = 0, device: str = "auto"
 ) -> np.ndarray:
-    """Return what the same architecture gives before training: a vector per node, or per graph for a graph task."""
+    """Return the vectors of the encoder before training: one per node, or per graph for a graph task."""
     return fit(graph, replace(settings, epochs=0), seed=seed, device=device).vectors(output=output)

@@ -1,4 +1,4 @@
-"""Our numbers beside the paper's: rows as cells, tables and figures."""
+"""Compare our numbers with the paper's, as cells, tables and figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mvgrl.reports.figures import line_chart
 
 
 def verdict(ours: float, std: float | None, paper: float, paper_std: float | None, score: Score) -> tuple[str, str]:
-    """Return the difference in points, and whether it exceeds the joint spread; "" where one number has no spread.
+    """Return the difference in points, and whether it exceeds the joint spread; "" if either has no spread.
 
     >>> from mvgrl.evaluation.scores import SCORES
     >>> verdict(85.0, 0.3, 86.8, 0.5, SCORES["accuracy"]), verdict(0.63, 0.01, 0.629, None, SCORES["nmi"])
@@ -40,7 +40,7 @@ def signed(points: float) -> str:
 
 
 def number(value: float | None, score: Score, std: float | None = None) -> str:
-    """Return a number as text, or a dash where there is none."""
+    """Return a number as text, or a dash if there is none."""
     return NONE if value is None else score.text(value, std)
 
 
@@ -54,7 +54,7 @@ def none_yet(*experiments: str) -> str:
 
 
 def compared(row: Row, *, printed: bool = True) -> Cell:
-    """Return our number, the paper's where ``printed``, and the differences to the paper and to the baseline."""
+    """Return our number, the paper's if ``printed``, and the differences to the paper and to the baseline."""
     paper = [f"paper {number(row.paper, row.score, row.paper_std)}"] if printed and row.paper is not None else []
     if row.mean is None:
         return Cell("failed", tuple(paper), "failed")
@@ -66,7 +66,7 @@ def compared(row: Row, *, printed: bool = True) -> Cell:
 
 
 def brief(row: Row, *, spread: bool = True) -> Cell:
-    """Return our number, and below it the paper's alone, or the difference to the baseline."""
+    """Return our number, and below it only the paper's number, or the difference to the baseline."""
     paper = [] if row.paper is None else [number(row.paper, row.score)]
     text = "failed" if row.mean is None else number(row.mean, row.score, row.std if spread else None)
     return Cell(text, (*paper, *_to_baseline(row)))
@@ -84,7 +84,7 @@ def grid(rows: Sequence[Row], cell: Callable[[Row], Cell], *, caption: str = "",
     several = Counter(dataset for dataset, _ in columns)
     heads = [f"{name}, {score.label}" if several[name] > 1 else name for name, score in columns]
     cells = {(row.id, row.dataset, row.score): cell(row) for row in rows}
-    counts: dict[str, dict[str, None]] = {}  # the different numbers of runs, in the order of the datasets
+    counts: dict[str, dict[str, None]] = {}  # distinct numbers of runs, in the order of the datasets
     for row in rows:
         counts.setdefault(row.id, {}).update({str(row.runs): None} if row.runs else {})
     lines = tuple(
@@ -100,14 +100,14 @@ def grid(rows: Sequence[Row], cell: Callable[[Row], Cell], *, caption: str = "",
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """Return what is to be said about rows, and why some failed: each sentence once, with its rows and datasets."""
+    """Return the notes on rows, and why some failed: each text once, with its rows and datasets."""
     ids, datasets = (list(dict.fromkeys(getattr(row, key) for row in rows)) for key in ("id", "dataset"))
-    said: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for text in filter(None, (f"failed: {row.failed}" if row.failed else None, row.note)):
-            said.setdefault((row.id, text), []).append(row.dataset)
+            found.setdefault((row.id, text), []).append(row.dataset)
     names: dict[tuple[str, str], list[str]] = {}
-    for (name, text), places in said.items():
+    for (name, text), places in found.items():
         where = "" if places == datasets else f" ({', '.join(places)})"
         names.setdefault((where, text), []).append(name)
     return [
@@ -117,7 +117,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
 
 
 def sweep_figures(experiment: Experiment, rows: Sequence[Row]) -> list[Figure]:
-    """Return a line chart per score over the axis of a sweep, a line per dataset; none for rows without an axis."""
+    """Return a line chart per score over the axis of a sweep, with a line per dataset; none without an axis."""
     done = [row for row in rows if experiment.axis and row.mean is not None]
     figures = []
     for score in dict.fromkeys(row.score for row in done):
@@ -130,7 +130,7 @@ def sweep_figures(experiment: Experiment, rows: Sequence[Row]) -> list[Figure]:
             point = (places.index(row.variant.value), row.mean or 0.0, row.std or 0.0)
             series.setdefault(f"{row.dataset}{control}", []).append(point)
         lines = {name: sorted(points) for name, points in series.items()}
-        caption = f"Our {score.title} over {experiment.axis}, with one standard deviation either way."
+        caption = f"Our {score.title} over {experiment.axis}; error bars show one standard deviation."
         about = f"{caption} Lines: {'; '.join(lines)}."
         figures.append(Figure(caption, line_chart(lines, places, across=experiment.axis, up=score.axis, about=about)))
     return figures

@@ -1,4 +1,4 @@
-"""The paper's conclusions, read from claims.toml: whether each holds here, by how much and over how many runs."""
+"""The paper's conclusions, read from claims.toml: whether each holds here, by how much, and over how many runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mvgrl.reports.comparison import none_yet, number, signed, verdict
 from mvgrl.reports.document import NONE, Cell, Part, Section, Table
 
 HOLDS, SAME, FAILS = "holds", "no difference", "does not hold"
-ALONE, MISSING, FAILED = "not judged", "not run", "could not be run"
+NOT_JUDGED, MISSING, FAILED = "not judged", "not run", "could not be run"
 _VERDICTS = {"above": HOLDS, "within": SAME, "below": FAILS}
 _KINDS = {HOLDS: "above", SAME: "within", FAILS: "below", FAILED: "failed"}  # how a cell is coloured
 
@@ -30,12 +30,12 @@ class Claim:
     experiment: str
     favoured: tuple[str, ...]
     others: tuple[str, ...]
-    task: str = ""  # where it is about nodes, or graphs, alone
+    task: str = ""  # "node" or "graph" if it is only about that task
     remark: str = ""
 
     @property
     def about(self) -> Experiment:
-        """The experiment."""
+        """The experiment that the claim is about."""
         return EXPERIMENTS[self.experiment]
 
     @property
@@ -54,30 +54,30 @@ def _claim(favoured: list[str], others: list[str], **values: str) -> Claim:
 
 
 _CONTENT = tomllib.loads((files(__package__) / "claims.toml").read_text(encoding="utf-8"))
-READING: str = _CONTENT["reading"]  # how the verdicts are to be read
+READING: str = _CONTENT["reading"]  # explains the verdicts
 CONCLUSIONS = {part["title"]: [_claim(**claim) for claim in part["claims"]] for part in _CONTENT["conclusions"]}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim on one dataset: the best row of either side, and the verdict on their difference."""
+    """A claim on one dataset: the best row of each side, and the verdict on their difference."""
 
     dataset: str
     verdict: str
     favoured: Row | None
     other: Row | None
     runs: int = 0  # of all rows that were compared
-    lacking: tuple[tuple[str, str], ...] = ()  # rows without a number, and why; "" where it was not run
+    missing: tuple[tuple[str, str], ...] = ()  # rows without a number, and why; "" if not run
 
     @property
     def points(self) -> float | None:
-        """How far the favoured row is ahead."""
+        """By how many points the favoured row is ahead."""
         return None if self.favoured is None or self.other is None else _value(self.favoured) - _value(self.other)
 
     @property
     def spread(self) -> float | None:
         """The joint spread of both rows."""
-        if self.favoured is None or self.other is None or self.verdict == ALONE:
+        if self.favoured is None or self.other is None or self.verdict == NOT_JUDGED:
             return None
         return math.hypot(self.favoured.std or 0.0, self.other.std or 0.0)
 
@@ -88,7 +88,7 @@ def findings(claim: Claim, rows: Sequence[Row]) -> list[Finding]:
 
 
 def published(claim: Claim) -> list[Finding]:
-    """Return the same for the paper's own numbers, where it prints them."""
+    """Return the verdicts for the paper's own numbers, where it reports them."""
     rows = []
     for dataset in claim.datasets:
         (score,) = claim.about.scores_for(dataset)
@@ -104,7 +104,7 @@ def _finding(claim: Claim, dataset: str, rows: Sequence[Row]) -> Finding:
     sides = claim.sides(dataset)
     scored = [[there[name] for name in side if name in there and not there[name].failed] for side in sides]
     first, second = (max(side, key=_value, default=None) for side in scored)
-    lacking = tuple(
+    missing = tuple(
         (name, there[name].failed or "" if name in there else "")
         for name in (*sides[0], *sides[1])
         if name not in there or there[name].failed
@@ -112,13 +112,13 @@ def _finding(claim: Claim, dataset: str, rows: Sequence[Row]) -> Finding:
     runs = sum(row.runs for side in scored for row in side)
     if first is None or second is None:
         failed = any(all(name in there and there[name].failed for name in side) for side in sides)
-        return Finding(dataset, FAILED if failed else MISSING, first, second, runs, lacking)
+        return Finding(dataset, FAILED if failed else MISSING, first, second, runs, missing)
     _, kind = verdict(_value(first), first.std, _value(second), second.std, first.score)
-    return Finding(dataset, _VERDICTS[kind] if kind else ALONE, first, second, runs, lacking)
+    return Finding(dataset, _VERDICTS[kind] if kind else NOT_JUDGED, first, second, runs, missing)
 
 
 def _value(row: Row) -> float:
-    assert row.mean is not None  # not of a row that failed
+    assert row.mean is not None  # failed rows are excluded
     return row.mean
 
 
@@ -131,12 +131,12 @@ def tally(found: Sequence[Finding]) -> str:
     counts = Counter(one.verdict for one in found)
     if counts[MISSING] == len(found):
         return "nothing to compare yet" if any(one.runs for one in found) else "no runs yet"
-    others = (f", {kind} on {counts[kind]}" for kind in (SAME, FAILS, ALONE, FAILED, MISSING) if counts[kind])
+    others = (f", {kind} on {counts[kind]}" for kind in (SAME, FAILS, NOT_JUDGED, FAILED, MISSING) if counts[kind])
     return f"holds on {counts[HOLDS]} of {len(found)} datasets{''.join(others)}"
 
 
 def summary(found: Sequence[Finding]) -> str:
-    """Return a claim in one line: where it holds, by how many points on average, and over how many runs."""
+    """Summarise a claim on one line: where it holds, by how many points on average, and over how many runs."""
     runs = _runs(found)
     compared = f"mean difference {_mean(found)} points over {runs:,} runs" if runs else ""
     return "; ".join(filter(None, (tally(found), compared, _incomplete(found))))
@@ -152,9 +152,9 @@ def _runs(found: Sequence[Finding]) -> int:
 
 
 def _incomplete(found: Sequence[Finding]) -> str:
-    """Say on how many datasets the comparison lacks rows."""
-    some = sum(1 for one in found if one.points is not None and one.lacking)
-    return f"rows are lacking on {some}" if some else ""
+    """Return on how many datasets rows are missing from the comparison."""
+    some = sum(1 for one in found if one.points is not None and one.missing)
+    return f"rows are missing on {some}" if some else ""
 
 
 def conclusion_sections(tables: Mapping[str, Sequence[Row]]) -> list[Section]:
@@ -169,8 +169,8 @@ def conclusion_sections(tables: Mapping[str, Sequence[Row]]) -> list[Section]:
                 parts += _by_dataset(claim, found, printed)
         if parts:
             sections.append(Section(title, tuple(parts), level=3))
-    heads = ("of", "the paper's claim", "here", "in its own tables")
-    columns = (*heads, "mean difference here", "mean difference there", "runs")
+    heads = ("topic", "the paper's claim", "here", "in the paper's tables")
+    columns = (*heads, "mean difference here", "mean difference in the paper", "runs")
     caption = "What the paper concludes from its ablations, and whether it holds here; differences in points."
     every = dict.fromkeys(claim.experiment for claims in CONCLUSIONS.values() for claim in claims)
     unrun = [name for name in every if not tables.get(name)]
@@ -186,18 +186,18 @@ def _line(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) ->
     return (
         Cell(claim.text, (claim.remark,) if claim.remark else ()),
         Cell(tally(found), tuple(filter(None, [_incomplete(found)]))),
-        Cell(tally(printed) if printed else "prints no numbers"),
+        Cell(tally(printed) if printed else "no numbers"),
         *(Cell(_mean(found)), Cell(_mean(printed)), Cell(f"{runs:,}" if runs else NONE)),
     )
 
 
 def _by_dataset(claim: Claim, found: Sequence[Finding], printed: Sequence[Finding]) -> list[Part]:
-    beside = {one.dataset: one for one in printed}
+    theirs = {one.dataset: one for one in printed}
     lines = tuple(
         (
             *(Cell(one.dataset), _side(one.favoured, claim.favoured), _side(one.other, claim.others), _difference(one)),
             Cell(NONE if one.spread is None else f"{one.spread:.1f}"),
-            _difference(beside[one.dataset]) if one.dataset in beside else Cell(NONE),
+            _difference(theirs[one.dataset]) if one.dataset in theirs else Cell(NONE),
         )
         for one in found
     )
@@ -205,11 +205,11 @@ def _by_dataset(claim: Claim, found: Sequence[Finding], printed: Sequence[Findin
     heads = (rows[0] if len(rows) == 1 else f"the best of {', '.join(rows)}" for rows in sides)
     columns = ("dataset", *heads, "difference", "joint spread", "difference in the paper")
     remark = f" ({claim.remark})" if claim.remark else ""
-    return [Table(f"Claim: {claim.text}{remark}. Here: {summary(found)}.", columns, lines), *_lacking(found)]
+    return [Table(f"Claim: {claim.text}{remark}. Here: {summary(found)}.", columns, lines), *_missing_rows(found)]
 
 
 def _side(row: Row | None, rows: Sequence[str]) -> Cell:
-    """Return the number of a side's best row, and which row it is where there are several."""
+    """Return the number of a side's best row, and which row it is if there are several."""
     if row is None:
         return Cell(NONE)
     runs = "1 run" if row.runs == 1 else f"{row.runs} runs"
@@ -222,11 +222,11 @@ def _difference(one: Finding) -> Cell:
     return Cell(text, (one.verdict,), _KINDS.get(one.verdict, ""))
 
 
-def _lacking(found: Sequence[Finding]) -> list[str]:
-    """Return which rows have no number where others have one, and why."""
+def _missing_rows(found: Sequence[Finding]) -> list[str]:
+    """Return which rows have no number on datasets where others have one, and why."""
     where: dict[tuple[str, str], list[str]] = {}
     for one in found:
-        for row, why in one.lacking:
+        for row, why in one.missing:
             if why or one.runs:  # where nothing was run, the verdict says so
                 where.setdefault((row, why), []).append(one.dataset)
     rows: dict[tuple[str, str], list[str]] = {}

@@ -41,7 +41,7 @@ Part = str | Table | Figure  # a string is a paragraph
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and its content; a section of level 3 is part of the last one of level 2."""
+    """A heading and its content; a section of level 3 is part of the preceding one of level 2."""
 
     title: str
     parts: tuple[Part, ...]

@@ -92,7 +92,7 @@ def embedding_map(
 
 
 def check_picture(path: str | os.PathLike[str]) -> None:
-    """Raise an error if a picture cannot be drawn to this path, before hours are spent on what it will show.
+    """Raise an error if a picture cannot be written to this path; call it before a long computation.
 
     >>> check_picture("map.gif")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The figure of a sweep as a file."""
+"""Write the figure of a sweep to a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mvgrl.tables.paths import check_output_file
 
 
 def check_plot(path: str | os.PathLike[str], experiment: str) -> None:
-    """Raise if a figure could not be drawn or written, before anything is run for it.
+    """Raise an error if a figure cannot be drawn or written; call it before anything is run.
 
     >>> check_plot("alpha.png", "sweep-alpha")
     Traceback (most recent call last):

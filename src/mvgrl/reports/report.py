@@ -1,4 +1,4 @@
-"""The report: everything in the ledger, the paper's numbers beside ours, as a web page or as Markdown."""
+"""Report everything in the ledger with the paper's numbers, as a web page or as Markdown."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from mvgrl.tables.paths import check_output_file
 
 TYPES = (".html", ".md")
 READING = (
-    "Each of our numbers has its difference to the paper's beside it, in points (hundredths for NMI and ARI), and "
-    "where the paper prints a deviation, whether it is within the joint spread, √(ours² + the paper's²), or outside."
+    "Each of our numbers is followed by its difference to the paper's, in points (hundredths for NMI and ARI). Where "
+    "the paper reports a standard deviation, it is marked as within, above or below the joint spread, √(s₁² + s₂²)."
 )
 SETTINGS = (
-    "There are three settings: paper follows the text, released the authors' code, and best is our own choice. The "
+    "There are three settings: paper follows the text, released follows the authors' code, and best is ours. The "
     "columns after them are controls under best. For nodes, accuracy is that of the linear probe, and logistic that of "
     "a converged logistic regression. For graphs, nested chooses C within the training folds, best-C over all folds."
 )
@@ -40,18 +40,18 @@ class Runs(Ledger):
     >>> Runs("nowhere.jsonl")
     Traceback (most recent call last):
     ...
-    mvgrl.errors.InputError: there is no ledger nowhere.jsonl; make one with mvgrl reproduce node-classification
+    mvgrl.errors.InputError: there is no ledger nowhere.jsonl; create one with mvgrl reproduce node-classification
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
         if not self.path.exists():
-            raise InputError(f"there is no ledger {path}; make one with mvgrl reproduce node-classification")
+            raise InputError(f"there is no ledger {path}; create one with mvgrl reproduce node-classification")
         lines = sum(1 for line in self._lines() if line.strip())
         self.runs = list(super().__iter__())
         self.foreign = lines - len(self.runs)
         if not self.runs:
-            raise InputError(f"{path} holds no runs; make some with mvgrl reproduce node-classification")
+            raise InputError(f"{path} contains no runs; add some with mvgrl reproduce node-classification")
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self.runs)
@@ -92,11 +92,11 @@ def report(runs: Runs) -> tuple[Document, int]:
         *_failures(shown),
         Section("Settings and machines", (*_machines(shown), *_recipes(used))),
     ]
-    return Document("MVGRL: the paper's tables, run again", tuple(sections)), len(shown)
+    return Document("MVGRL: the paper's tables, reproduced", tuple(sections)), len(shown)
 
 
 def _side_by_side(experiment: Experiment, found: dict[str, list[Row]]) -> Section:
-    """Return the named settings side by side, a line per dataset and score."""
+    """Return a table of the named settings side by side, with a line per dataset and score."""
     title = experiment.title
     rows = {
         setting: {(row.dataset, row.score): row for row in some if row.mean is not None}
@@ -128,23 +128,23 @@ def _section(experiment: Experiment, rows: Sequence[Row], *, level: int = 2) -> 
     """Return an experiment as a grid, with notes and figures."""
     if not rows:
         return Section(experiment.title, (none_yet(experiment.name),), level=level)
-    beside = "then the difference to the first row in points" if experiment.baseline else "the paper prints none"
+    shown = "then the difference to the first row in points" if experiment.baseline else "the paper reports none"
     if any(row.paper is not None for row in rows):
-        beside = "then the paper's number and our difference to it in points"
-    caption = f"{experiment.title}: ours, {beside}. {experiment.about}".rstrip()
+        shown = "then the paper's number and our difference to it in points"
+    caption = f"{experiment.title}: ours, {shown}. {experiment.about}".rstrip()
     parts: list[Part] = [grid(rows, compared, caption=caption), *notes(rows), *sweep_figures(experiment, rows)]
     return Section(experiment.title, tuple(parts), level=level)
 
 
 def _group(title: str, experiments: Sequence[tuple[Experiment, list[Row]]]) -> list[Section]:
     """Return a section per experiment that has rows, after one that names those without."""
-    lacking = [experiment.name for experiment, rows in experiments if not rows]
-    words = [GROUPS[title], *([none_yet(*lacking)] if lacking else [])]
+    unrun = [experiment.name for experiment, rows in experiments if not rows]
+    words = [GROUPS[title], *([none_yet(*unrun)] if unrun else [])]
     return [Section(title, tuple(words)), *(_section(one, rows, level=3) for one, rows in experiments if rows)]
 
 
 def _failures(shown: Sequence[Run]) -> list[Section]:
-    """Return the runs that failed, and why; nothing where none did."""
+    """Return the runs that failed, and why; nothing if none did."""
     seeds: dict[tuple[str, ...], list[int]] = {}
     for run in shown:
         if run.failed:
@@ -168,7 +168,7 @@ def _summary(runs: Runs, shown: Sequence[Run]) -> Section:
 
 
 def _machines(shown: Sequence[Run]) -> list[Part]:
-    """Return a line per experiment."""
+    """Return a table with a line per experiment."""
     lines = []
     for experiment in dict.fromkeys(run.experiment for run in shown):
         mine = [run for run in shown if run.experiment == experiment]
@@ -180,7 +180,7 @@ def _machines(shown: Sequence[Run]) -> list[Part]:
 
 
 def _recipes(used: Sequence[tuple[Step, list[Run]]]) -> list[Part]:
-    """Return a line per recipe, dataset and setting, whatever experiments it serves."""
+    """Return a table with a line per recipe, dataset and setting, and the experiments that use it."""
     merged: dict[tuple[str, str, str], list[tuple[Step, list[Run]]]] = {}
     for step, runs in used:
         merged.setdefault((step.recipe.id, step.recipe.setting, step.recipe.dataset), []).append((step, runs))
@@ -217,7 +217,7 @@ def departures(recipe: Recipe) -> str:
 
 
 def _used(runs: Runs) -> list[tuple[Step, list[Run]]]:
-    """Return the rows that have runs, under every setting, each with its runs."""
+    """Return the rows that have runs, for every setting, each with its runs."""
     lines: dict[tuple[Any, ...], Run] = {run.key: run for run in runs}
     found = []
     for one in EXPERIMENTS.values():

@@ -1,4 +1,4 @@
-"""Rows of an experiment for the terminal."""
+"""Format the rows of an experiment for the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mvgrl.reports.document import Cell, Table
 
 
 def as_text(experiment: Experiment, rows: Sequence[Row]) -> str:
-    """Return a line per row, or a grid with notes below where an experiment has many."""
+    """Return a line per row, or for an ablation or sweep a grid with notes below."""
     if experiment.own_recipes or experiment.baseline:
         return aligned(_listing(experiment, rows))
     if not rows:
@@ -28,7 +28,7 @@ def as_text(experiment: Experiment, rows: Sequence[Row]) -> str:
 
 
 def _listing(experiment: Experiment, rows: Sequence[Row]) -> Table:
-    """Return a line per row with all that is known of it, in the columns that the experiment has."""
+    """Return a table with a line per row, and the columns that the experiment has."""
     columns = [("dataset", [row.dataset for row in rows])]
     if experiment.baseline:
         columns.append(("change", [row.id for row in rows]))
@@ -46,7 +46,7 @@ def _listing(experiment: Experiment, rows: Sequence[Row]) -> Table:
 
 
 def aligned(table: Table) -> str:
-    """Return the table as text: columns as wide as needed, those of words flush left.
+    """Return the table as text: columns as wide as needed, with words aligned left and numbers right.
 
     >>> print(aligned(Table("", ("name", "runs"), ((Cell("a"), Cell("10")),))))
     name  runs
