@@ -103,3 +103,17 @@ def test_a_cpu_trains_one_seed_at_a_time() -> None:
     cpu = torch.device("cpu")
     assert METHODS["mvgrl"].seeds_together(dataset("node"), SETTINGS["node"], cpu) == 1
     assert METHODS["propagated"].seeds_together(dataset("node"), SETTINGS["node"], cpu) == 10
+
+
+def test_the_histogram_counts_labels_and_degrees_per_graph() -> None:
+    graph = Graph.join(
+        [Graph.from_edges([0, 0], [1, 2], node_labels=[5, 7, 7]), Graph.from_edges([0], [1], node_labels=[7, 7])]
+    )
+    data = replace(dataset("graph"), graph=graph)
+    (found,) = METHODS["histogram"].outcomes(data, SETTINGS["graph"], Output(), [0], Context())
+    np.testing.assert_array_equal(found.vectors, [[0, 2, 1, 1, 2], [0, 2, 0, 0, 2]])  # degrees 0 to 2, labels 5 and 7
+    star = Graph.from_edges(np.zeros(150, int), np.arange(1, 151))
+    plain = replace(data, graph=Graph.join([star, Graph.from_edges([0], [1])]))
+    (found,) = METHODS["histogram"].outcomes(plain, SETTINGS["graph"], Output(), [0], Context())
+    assert found.vectors.shape == (2, 101)  # degrees alone, those above 100 in the last column
+    assert found.vectors[0, [1, 100]].tolist() == [150, 1]
