@@ -16,7 +16,7 @@ from mvgrl.stacking import stack_size
 from mvgrl.training import fit
 
 
-class Trained(Method):
+class MVGRL(Method):
     """The encoders of the settings, trained once per seed."""
 
     name, label, trains = "mvgrl", "MVGRL, trained", True

@@ -10,12 +10,12 @@ import numpy as np
 from mvgrl.datasets import Dataset
 from mvgrl.graphs import Graph
 from mvgrl.methods.base import Context, Outcome
-from mvgrl.methods.mvgrl import Trained
+from mvgrl.methods.mvgrl import MVGRL
 from mvgrl.settings import Output, Settings
 from mvgrl.training import fit
 
 
-class Untrained(Trained):
+class Untrained(MVGRL):
     """The encoders of the settings, with their initial weights."""
 
     name, label, trains = "untrained", "untrained encoder", False
