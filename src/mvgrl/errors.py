@@ -27,6 +27,18 @@ class CheckpointError(MVGRLError):
     """A checkpoint is damaged, has an unknown format, or belongs to another run."""
 
 
+def shown(value: object, limit: int = 80) -> str:
+    """Return the ``repr`` of a value for an error message, without its middle if it is long.
+
+    >>> shown("cat"), shown("a" * 100, limit=20)
+    ("'cat'", "'aaaaaaaaa…aaaaaaaa'")
+    """
+    text = repr(value)
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit // 2]}…{text[len(text) - (limit - 1) // 2 :]}"
+
+
 def check_name(what: str, name: Any, known: Collection[str], error: type[MVGRLError] = SettingsError) -> None:
     """Raise ``error`` unless ``name`` is one of the known names; the message suggests the closest one.
 
@@ -39,7 +51,7 @@ def check_name(what: str, name: Any, known: Collection[str], error: type[MVGRLEr
     if isinstance(name, str) and name in known:
         return
     if not known:
-        raise error(f"unknown {what} {name!r}; there are none to choose from")
-    near = get_close_matches(str(name).lower(), known, n=1, cutoff=0.4)
+        raise error(f"unknown {what} {shown(name)}; there are none to choose from")
+    near = get_close_matches(str(name)[:100].lower(), known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? Choose one of" if near else "choose one of"
-    raise error(f"unknown {what} {name!r}; {hint} {', '.join(map(repr, known))}")
+    raise error(f"unknown {what} {shown(name)}; {hint} {', '.join(map(repr, known))}")
