@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any
+
+# Failures of the machine; every other failure to write is blamed on the path.
+_MACHINE_FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE}
 
 
 class MVGRLError(Exception):
@@ -25,6 +30,15 @@ class MachineError(MVGRLError):
 
 class CheckpointError(MVGRLError):
     """A checkpoint is damaged, has an unknown format, or belongs to another run."""
+
+
+def cannot_write(path: str | os.PathLike[str], error: OSError) -> MVGRLError:
+    """Return the error for a failed write: a problem of the path, or one of the machine."""
+    name = str(path) if len(str(path)) <= 300 else shown(str(path), 300)
+    reason = f"{name} cannot be written: {error.strerror or error}"
+    if error.errno in _MACHINE_FAILURES:
+        return MachineError(f"{reason}; free some space or choose another path")
+    return InputError(f"{reason}; choose another path")
 
 
 def shown(value: object, limit: int = 80) -> str:

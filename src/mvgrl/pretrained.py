@@ -11,13 +11,13 @@ import torch
 
 import mvgrl
 from mvgrl.checkpoint import write_tensors
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, cannot_write
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.history import History
 from mvgrl.model import MVGRL
 from mvgrl.runtime import resolve_device
 from mvgrl.settings import Output, Settings
-from mvgrl.tables.atomic import atomic_folder, cannot_write, check_writable
+from mvgrl.tables.atomic import atomic_folder, check_writable
 from mvgrl.training import Trained
 
 _FORMAT = "mvgrl-model-2"

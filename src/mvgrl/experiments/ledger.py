@@ -13,8 +13,8 @@ from typing import Any
 
 from filelock import FileLock
 
-from mvgrl.errors import InputError
-from mvgrl.tables.atomic import cannot_write
+from mvgrl.errors import InputError, cannot_write
+from mvgrl.tables.atomic import check_writable
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +67,15 @@ class Ledger:
             elif run.key not in runs or runs[run.key].failed:
                 runs[run.key] = run
         yield from runs.values()
+
+    def check_writable(self) -> None:
+        """Check that runs can be added, before spending time on them."""
+        check_writable(self.path)
+        try:
+            if self.path.exists():
+                self.path.open("ab").close()
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
 
     def add(self, runs: Iterable[Run]) -> None:
         """Append runs with one write, flushed to disk."""
