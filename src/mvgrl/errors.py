@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any
@@ -12,8 +13,22 @@ from typing import Any
 _MACHINE_FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE}
 
 
+_LONGEST = 900  # characters of a message
+
+
 class MVGRLError(Exception):
-    """Base class of every error the library raises on purpose."""
+    """Base class of every error the library raises on purpose.
+
+    The message is one line that can be printed anywhere, whatever a file or another library has put into it.
+
+    >>> str(MVGRLError("the id 'a\\0' is\\nbad"))
+    "the id 'a\\\\x00' is bad"
+    """
+
+    def __init__(self, message: object = "") -> None:
+        text = re.sub(r"[ ]*[\n\r\t]+[ ]*", " ", str(message).strip())
+        text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+        super().__init__(text if len(text) <= _LONGEST else _without_middle(text, _LONGEST))
 
 
 class InputError(MVGRLError, ValueError):
@@ -48,8 +63,10 @@ def shown(value: object, limit: int = 80) -> str:
     ("'cat'", "'aaaaaaaaa…aaaaaaaa'")
     """
     text = repr(value)
-    if len(text) <= limit:
-        return text
+    return text if len(text) <= limit else _without_middle(text, limit)
+
+
+def _without_middle(text: str, limit: int) -> str:
     return f"{text[: limit // 2]}…{text[len(text) - (limit - 1) // 2 :]}"
 
 
