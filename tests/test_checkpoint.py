@@ -129,7 +129,7 @@ def test_an_unknown_tensor_is_refused(name: str, stored, tmp_path: Path) -> None
 @pytest.mark.parametrize("part", ["best", "optimizer"])
 def test_a_run_that_has_begun_has_best_weights_and_an_optimizer(part: str, stored, tmp_path: Path) -> None:
     tensors = {name: tensor for name, tensor in stored[0].items() if not name.startswith(part)}
-    with pytest.raises(CheckpointError, match="no tensor|no state of the optimizer"):
+    with pytest.raises(CheckpointError, match=r"no tensor|no state of the optimizer"):
         resume(tmp_path / "run.checkpoint", tensors, stored[1])
 
 

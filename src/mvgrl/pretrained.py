@@ -95,7 +95,8 @@ def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> Lo
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, ArithmeticError, AttributeError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else error
         raise InputError(
-            f"{folder} does not contain a complete model ({reason}), as saved by mvgrl {_version(config)}; save it again"
+            f"{folder} does not contain a complete model ({reason}), as saved by mvgrl {_version(config)}; "
+            "save it again"
         ) from None
     return Loaded(Trained(model.to(where), encoder, History.replay(losses)), output, about)
 
@@ -190,8 +191,8 @@ def _config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} is not an mvgrl model: its config.json belongs to something else; {_REMEDY}")
     if config["format"] not in (_FORMAT, _OLDER):
         raise InputError(
-            f"{path} was saved by mvgrl {_version(config)} in format {shown(config['format'])}, but this version, {mvgrl.__version__}, "
-            f"reads {_FORMAT}; update mvgrl"
+            f"{path} was saved by mvgrl {_version(config)} in format {shown(config['format'])}, but this version, "
+            f"{mvgrl.__version__}, reads {_FORMAT}; update mvgrl"
         )
     return config
 
