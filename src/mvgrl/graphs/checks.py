@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
+from mvgrl.tables.sparse import checked_csr
 
 
 def as_matrix(values: Any, name: str = "features") -> Any:
@@ -26,15 +27,37 @@ def as_matrix(values: Any, name: str = "features") -> Any:
             return values.numpy()
         if values.dim() != 2:
             raise InputError(f"{name} is a sparse tensor of shape {tuple(values.shape)}; it must be two-dimensional")
-        entries = values.to_sparse_coo().coalesce()
+        entries = sparse_entries(values, name)
         rows, columns = entries.indices().numpy()
         return sp.csr_array((entries.values().numpy(), (rows, columns)), shape=tuple(values.shape))
     if sp.issparse(values):
-        return sp.csr_array(values)
+        return checked_csr(values, name)
     try:
         return np.asarray(values)
     except ValueError:
         raise InputError(f"{name} is ragged; every row must have the same number of columns") from None
+
+
+def sparse_entries(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """Return a sparse tensor in coalesced COO format; like SciPy, torch crashes on indices out of range.
+
+    >>> sparse_entries(torch.eye(3).to_sparse_csr(), "adj_t").values()
+    tensor([1., 1., 1.])
+    """
+    try:
+        if tensor.layout == torch.sparse_coo:
+            parts = (tensor._indices(), tensor._values())
+            tensor = torch.sparse_coo_tensor(*parts, tensor.shape, check_invariants=True)
+        elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values())
+            torch.sparse_compressed_tensor(*parts, tensor.shape, layout=tensor.layout, check_invariants=True)
+        elif tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+            parts = (tensor.ccol_indices(), tensor.row_indices(), tensor.values())
+            torch.sparse_compressed_tensor(*parts, tensor.shape, layout=tensor.layout, check_invariants=True)
+        return tensor.to_sparse_coo().coalesce()
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{name} is not a consistent sparse tensor ({reason}); build it again") from None
 
 
 def count_nodes(nodes: Any, parts: dict[str, Any], highest: int) -> int:
@@ -97,7 +120,7 @@ def checked_adjacency(adjacency: Any) -> sp.csr_array:
     shape = np.shape(adjacency)
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(f"the adjacency has shape {shape}; it must be square, one row and column per node")
-    matrix = sp.csr_array(adjacency)
+    matrix = checked_csr(adjacency, "the adjacency") if sp.issparse(adjacency) else sp.csr_array(adjacency)
     if matrix.dtype != np.float64:
         matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format or not matrix.data.all():  # in a copy: the input is not modified

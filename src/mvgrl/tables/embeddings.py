@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from mvgrl.errors import InputError
+from mvgrl.tables.arrays import read_npy
 from mvgrl.tables.atomic import atomic_write
 from mvgrl.tables.columns import Place, check_not_unnamed, has_lists, to_ids, to_numbers
 from mvgrl.tables.ids import Keyed, read_keyed
@@ -115,14 +116,7 @@ def _table_vectors(table: Any, place: Place) -> np.ndarray:
 
 
 def _read_numpy(path: Path) -> np.ndarray:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except Exception:  # a damaged file may raise anything; NumPy's own message recommends unsafe pickles
-        loaded = None
-    if not isinstance(loaded, np.ndarray) or loaded.dtype.kind not in "fiub":
-        if loaded is not None and not isinstance(loaded, np.ndarray):
-            loaded.close()
-        raise InputError(f"{path} is damaged or not an array of numbers; write it again with numpy.save")
+    loaded = read_npy(path)
     if loaded.ndim != 2 or not loaded.size:
         raise InputError(f"{path} has shape {loaded.shape}; it must have one row per id and one column per dimension")
     single = loaded.dtype.kind == "f" and loaded.dtype.itemsize <= 4
