@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.tables.arrays import read_npy
 from mvgrl.tables.atomic import atomic_write
 from mvgrl.tables.columns import Place, check_not_unnamed, has_lists, to_ids, to_numbers
 from mvgrl.tables.ids import Keyed, read_keyed
+from mvgrl.tables.names import check_text
 from mvgrl.tables.paths import SEPARATORS, check_input_file, check_output_file
 
 EXTENSIONS = (".parquet", *SEPARATORS, ".npy")
@@ -53,6 +54,7 @@ class Embeddings:
                 raise InputError(
                     f"{name} has shape {values.shape}, but there are {len(self.vectors)} vectors; give one per vector"
                 )
+            check_text(values, name)
 
     @property
     def rows(self) -> Keyed:
@@ -100,7 +102,7 @@ def _table_vectors(table: Any, place: Place) -> np.ndarray:
     lists = [name for name in table.column_names if has_lists(table[name])]
     if lists:
         if len(lists) > 1 and "embedding" not in lists:
-            listed = ", ".join(map(repr, lists))
+            listed = ", ".join(map(shown, lists[:10]))
             raise InputError(f"{place.name} has several columns of lists, {listed}; name the one to use 'embedding'")
         name = "embedding" if "embedding" in lists else lists[0]
         return to_numbers(place, name, table[name]).reshape(table.num_rows, -1)

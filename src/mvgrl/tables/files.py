@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.tables.columns import ENDPOINT_COLUMNS, ID_COLUMNS, Place, check_unique_names, is_pandas_index
 from mvgrl.tables.paths import SEPARATORS
 
@@ -118,7 +118,7 @@ def _check_separator(path: Path, separator: str, names: list[str]) -> None:
             expected = {",": "commas", "\t": "tabs"}[separator]
             also = {"\t": ", or rename it to .tsv", ",": ", or rename it to .csv"}.get(other, "")
             problem = (
-                f"has only one column, {names[0]!r}: a {path.suffix} file is separated by {expected}, not {called}"
+                f"has only one column, {shown(names[0])}: a {path.suffix} file is separated by {expected}, not {called}"
             )
             raise InputError(f"{path} {problem}; save it with {expected}{also}")
 

@@ -34,9 +34,8 @@ def checked_csr(matrix: Any, name: str = "the matrix") -> sp.csr_array:
     kind = matrix.format
     try:
         if kind in ARRAYS:
-            return csr_from_arrays(
-                kind, matrix.shape, {part: getattr(matrix, part) for part in ("data", *ARRAYS[kind])}
-            )
+            arrays = {part: getattr(matrix, part) for part in ("data", *ARRAYS[kind])}
+            return csr_from_arrays(kind, matrix.shape, arrays)
         if kind == "lil" and list(map(len, matrix.rows)) != list(map(len, matrix.data)):
             raise InputError("a row has other numbers of columns and values")
         return checked_csr(matrix.tocsr(), name)
