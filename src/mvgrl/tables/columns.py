@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mvgrl.errors import InputError, shown
-from mvgrl.tables.names import NO_NULS
+from mvgrl.tables.names import NO_NULS, check_room
 
 ENDPOINT_COLUMNS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
 ID_COLUMNS = ("id", "node", "node_id")
@@ -157,6 +157,7 @@ def _as_text(place: Place, name: str, array: Any, remedy: str) -> Any:
     row = pc.index(pc.match_substring(text, "\0"), True).as_py()
     if row >= 0:
         raise place.error(row, f"the {shown(name)} {shown(text[row].as_py())} contains a NUL character; {NO_NULS}")
+    check_room(len(text), pc.max(pc.utf8_length(text)).as_py() or 0, f"{place.name}, column {shown(name)}")
     return text
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mvgrl.errors import InputError, shown
+from mvgrl.runtime import machine_memory
 
 NO_NULS = "NUL characters cannot be stored; remove them"
 
@@ -22,7 +23,20 @@ def text_array(values: Sequence[str], what: str) -> np.ndarray:
     odd = next((value for value in values if "\0" in value), None)
     if odd is not None:
         raise InputError(f"{what} {shown(odd)} contains a NUL character; {NO_NULS}")
+    check_room(len(values), max(map(len, values), default=0), what)
     return np.array(values, dtype=np.str_)
+
+
+def check_room(count: int, longest: int, what: str) -> None:
+    """Check that NumPy can hold so many texts: each takes as much memory as the longest.
+
+    >>> check_room(10**9, 10**6, "edges, column 'source'")
+    Traceback (most recent call last):
+    ...
+    mvgrl.errors.InputError: edges, column 'source': a text of 1000000 characters is too long; shorten it
+    """
+    if 4 * count * longest > machine_memory() // 4:
+        raise InputError(f"{what}: a text of {longest} characters is too long; shorten it")
 
 
 def check_text(values: np.ndarray, what: str, *, allow_empty: bool = False) -> None:
