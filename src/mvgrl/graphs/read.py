@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.tables.arrays import read_array
@@ -77,11 +77,19 @@ def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:
     except ImportError:
         raise InputError(f"reading {path} needs networkx; pip install networkx") from None
     from mvgrl.graphs.from_networkx import from_networkx
+    from mvgrl.graphs.graphml import check_graphml
 
     try:
-        graph = nx.read_graphml(path) if path.suffix.lower() == ".graphml" else _read_gml(path)
+        if path.suffix.lower() == ".graphml":
+            check_graphml(path)
+            graph = nx.read_graphml(path)
+        else:
+            graph = _read_gml(path)
+    except InputError:
+        raise
     except Exception as error:  # the parsers raise many types of error on a damaged file
-        raise InputError(f"{path} is not a {path.suffix[1:]} file, or is damaged: {error}; write it again") from None
+        reason = shown(str(error).partition("\n")[0], 200)[1:-1]
+        raise InputError(f"{path} is not a {path.suffix[1:]} file, or is damaged: {reason}; write it again") from None
     try:
         return from_networkx([graph], label=label_column, parse_integers=True)
     except InputError as error:

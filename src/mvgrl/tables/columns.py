@@ -209,7 +209,9 @@ def has_lists(column: Any) -> bool:
 def _first_non_number(array: Any) -> tuple[int, Any]:
     """Find the first value that cannot be parsed as a number, or the first value if all can."""
     first = None
-    if not (pa.types.is_large_string(array.type) or pa.types.is_string(array.type)):  # no value of it is a number
+    try:
+        array = array.cast(pa.large_string())
+    except pa.ArrowException:  # lists of lists, for example
         return 0, _type_name(array)
     for row, value in enumerate(array.to_pylist()):
         if value is None:
