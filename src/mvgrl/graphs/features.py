@@ -138,6 +138,22 @@ class FeatureEncoder:
             table = (table - self.mean_) * self.scale_
         return DenseMatrix(torch.from_numpy(np.array(table)).to(dtype))
 
+    def is_constant(self, graph: Graph) -> bool:
+        """Return whether given features are the same for every node once they are scaled; they then carry nothing.
+
+        >>> graph = Graph.from_edges([0, 1], [1, 2], features=[[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+        >>> [FeatureEncoder("given", normalise).fit(graph).is_constant(graph) for normalise in ("row", "standard")]
+        [True, False]
+        """
+        self._check_fitted()
+        if self.kind_ != "given":
+            return False
+        table = self._numbers(graph)
+        by_row = self.normalise == "row"
+        highest, lowest = _extremes(_rows_to_one(table) if by_row else table)
+        # Multiples of a row are equal only up to rounding after they are divided by their sums.
+        return bool((highest - lowest <= (1e-6 if by_row else 0.0)).all())
+
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor, to be saved together with :meth:`to_arrays`."""
         return {"kind": self.kind, "normalise": self.normalise, "degree_cap": self.degree_cap}
@@ -311,11 +327,18 @@ def _mean_and_scale(table: Any) -> tuple[np.ndarray, np.ndarray]:
         stored = np.diff(entries.indptr)
         entries.data -= np.repeat(mean, stored)
         squares = np.asarray(entries.multiply(entries).sum(axis=0)).reshape(-1) + (count - stored) * mean**2
-        highest, lowest = (np.asarray(end.todense()).reshape(-1) for end in (table.max(axis=0), table.min(axis=0)))
     else:
         mean = table.mean(axis=0, dtype=np.float64)
         squares = ((table - mean) ** 2).sum(axis=0)
-        highest, lowest = table.max(axis=0), table.min(axis=0)
+    highest, lowest = _extremes(table)
     # Rounding may give a constant column a tiny deviation; dividing by it would only amplify the rounding errors.
     varies = (highest > lowest) & (squares > 0)
     return mean, np.divide(1.0, np.sqrt(squares / count), out=np.zeros_like(mean), where=varies)
+
+
+def _extremes(table: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest and the smallest value of each column."""
+    if not sp.issparse(table):
+        return table.max(axis=0), table.min(axis=0)
+    highest, lowest = (np.asarray(end.todense()).reshape(-1) for end in (table.max(axis=0), table.min(axis=0)))
+    return highest, lowest

@@ -15,10 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
+from mvgrl.tables.arrays import read_npy
 from mvgrl.tables.atomic import atomic_write, check_writable
 from mvgrl.tables.columns import Place, check_not_unnamed, has_lists, to_ids, to_numbers
 from mvgrl.tables.ids import Keyed, read_keyed
+from mvgrl.tables.names import check_text
 from mvgrl.tables.paths import SEPARATORS, check_input_file, check_not_input, check_output_file
 
 EXTENSIONS = (".parquet", *SEPARATORS, ".npy")
@@ -54,6 +56,7 @@ class Embeddings:
                 raise InputError(
                     f"{name} has shape {values.shape}, but there are {len(self.vectors)} vectors; give one per vector"
                 )
+            check_text(values, name)
 
     @property
     def rows(self) -> Keyed:
@@ -101,7 +104,7 @@ def _table_vectors(table: Any, place: Place) -> np.ndarray:
     lists = [name for name in table.column_names if has_lists(table[name])]
     if lists:
         if len(lists) > 1 and "embedding" not in lists:
-            listed = ", ".join(map(repr, lists))
+            listed = ", ".join(map(shown, lists[:10]))
             raise InputError(f"{place.name} has several columns of lists, {listed}; name the one to use 'embedding'")
         name = "embedding" if "embedding" in lists else lists[0]
         return to_numbers(place, name, table[name]).reshape(table.num_rows, -1)
@@ -117,14 +120,7 @@ def _table_vectors(table: Any, place: Place) -> np.ndarray:
 
 
 def _read_numpy(path: Path) -> np.ndarray:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except Exception:  # a damaged file may raise anything; NumPy's own message recommends unsafe pickles
-        loaded = None
-    if not isinstance(loaded, np.ndarray) or loaded.dtype.kind not in "fiub":
-        if loaded is not None and not isinstance(loaded, np.ndarray):
-            loaded.close()
-        raise InputError(f"{path} is damaged or not an array of numbers; write it again with numpy.save")
+    loaded = read_npy(path)
     if loaded.ndim != 2 or not loaded.size:
         raise InputError(f"{path} has shape {loaded.shape}; it must have one row per id and one column per dimension")
     single = loaded.dtype.kind == "f" and loaded.dtype.itemsize <= 4
