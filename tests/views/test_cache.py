@@ -424,7 +424,7 @@ def test_a_killed_process_does_not_block_the_others(tmp_path, random_graph) -> N
         "    print('held', flush=True)\n"
         "    sys.stdin.read()"
     )
-    command = [sys.executable, "-c", hold, str(path.with_name(f".{path.stem}.lock"))]
+    command = [sys.executable, "-c", hold, str(path.with_name(f".{path.stem}.mvgrl-lock"))]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder,
         ThreadPoolExecutor(1) as pool,

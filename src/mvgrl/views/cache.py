@@ -75,7 +75,7 @@ class ViewCache:
         from filelock import FileLock  # here: the numerical core runs without it
 
         path = folder / _file_name(key)
-        lock = path.with_name(f".{path.stem}.lock")
+        lock = path.with_name(f".{path.stem}.mvgrl-lock")  # recognised as a leftover if this process is killed
         with ExitStack() as held:
             try:
                 matrix = _read(path, key, graph)
