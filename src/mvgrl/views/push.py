@@ -13,10 +13,11 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
+from mvgrl.runtime import compiled
 from mvgrl.views.sparsify import collect, offer, sort_row, structure
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _push_ppr(
     indptr: Any, neighbours: Any, steps: Any, degrees: Any, pivots: Any, alpha: float, epsilon: float, threshold: float,
     first: int, tasks: int, starts: Any, counts: Any, columns: Any, values: Any,
@@ -95,7 +96,7 @@ def push_ppr(
     return collect(adjacency.shape, capacity, np.dtype(dtype), fill)
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _push_heat(
     indptr: Any, neighbours: Any, steps: Any, weights: Any, cuts: Any, threshold: float,
     first: int, tasks: int, starts: Any, counts: Any, columns: Any, values: Any,
