@@ -66,8 +66,8 @@ class PPR(Diffusion):
         passes = -math.log(self.epsilon) / self.alpha  # each leaves 1 − α of the residuals
         if self.method == "push" and passes > _MOST_PASSES:
             raise SettingsError(
-                f"ppr: with alpha {self.alpha:g} and epsilon {self.epsilon:g}, push needs about {passes:,.0f} passes over "
-                "the graph; use method 'series', or a larger alpha"
+                f"ppr: with alpha {self.alpha:g} and epsilon {self.epsilon:g}, push needs about {passes:,.0f} passes "
+                "over the graph; use method 'series', or a larger alpha"
             )
 
     @property

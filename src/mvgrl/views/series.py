@@ -111,12 +111,13 @@ def series_sparse(
     row_scale, column_scale = (scale.astype(dtype) for scale in scales)
     values_in, coefficients = normalised.data.astype(dtype), coefficients.astype(dtype)
     indptr, indices = structure(normalised)
+    lowest = row_scale.dtype.type(min(threshold, float(np.finfo(dtype).max)))  # larger ones overflow
     largest, tasks = int(np.diff(offsets).max()), numba.get_num_threads()
 
     def fill(first: int, last: int, starts: Any, counts: Any, columns: Any, values: Any) -> None:
         _series_sparse(
             indptr, indices, values_in, coefficients, row_scale, column_scale,
-            row_scale.dtype.type(threshold), _blocks(offsets, first, last), largest, first, tasks,
+            lowest, _blocks(offsets, first, last), largest, first, tasks,
             starts, counts, columns, values,
         )  # fmt: skip
 
