@@ -106,6 +106,8 @@ def _push_heat(
     for task in numba.prange(tasks):
         total, level, following = np.zeros(nodes), np.zeros(nodes), np.zeros(nodes)
         touched, here, there = np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+        # Marks of the nodes in those lists: a weight or a step may underflow, so a zero does not mean a new node.
+        known, now, soon = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
         for row in range(task, len(counts), tasks):
             level[first + row] = 1.0
             here[0], active, reached = first + row, 1, 0
@@ -115,24 +117,29 @@ def _push_heat(
                     u = here[place]
                     mass = level[u]
                     level[u] = 0.0
-                    if total[u] == 0.0:
+                    now[u] = False
+                    if not known[u]:
+                        known[u] = True
                         touched[reached] = u
                         reached += 1
                     total[u] += weights[k] * mass
                     if mass > cuts[k]:
                         for entry in range(indptr[u], indptr[u + 1]):
                             v = neighbours[entry]
-                            if following[v] == 0.0:
+                            if not soon[v]:
+                                soon[v] = True
                                 there[fresh] = v
                                 fresh += 1
                             following[v] += steps[entry] * mass
                 level, following, here, there, active = following, level, there, here, fresh
+                now, soon = soon, now
             start, capacity, size = starts[row], starts[row + 1] - starts[row], 0
             for place in range(reached):
                 u = touched[place]
-                if total[u] >= threshold:
+                if total[u] > 0.0 and total[u] >= threshold:
                     size = offer(total[u], u, values, columns, start, size, capacity)
                 total[u] = 0.0
+                known[u] = False
             sort_row(values, columns, start, size)
             counts[row] = size
 
