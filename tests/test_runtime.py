@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -19,6 +22,7 @@ from mvgrl.graphs import Graph
 from mvgrl.inputs import prepare
 from mvgrl.runtime import (
     allow_tf32,
+    compiled,
     generator_for,
     kept_between_steps,
     machine_memory,
@@ -28,6 +32,88 @@ from mvgrl.runtime import (
 from mvgrl.settings import Settings
 from mvgrl.training import fit
 from mvgrl.views import PPR
+
+
+def twice(number):
+    return number * 2
+
+
+def folder_for_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "numba"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
+    return folder
+
+
+def notes_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "not cached" in record.getMessage()]
+
+
+@pytest.fixture
+def quiet_so_far(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """Notes are recorded, as if none had been made."""
+    monkeypatch.setattr(runtime, "_noted_missing_cache", False)
+    monkeypatch.setattr(logging.getLogger("mvgrl"), "propagate", True)  # a test of the CLI may have disabled it
+    return caplog
+
+
+def test_compiled_code_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_so_far) -> None:
+    folder = folder_for_cache(tmp_path, monkeypatch)
+    assert [compiled()(twice)(21), compiled()(twice)(21)] == [42, 42]
+    assert sorted(path.suffix for path in folder.rglob("*.nb?")) == [".nbc", ".nbi"]
+    assert notes_in(quiet_so_far) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
+def test_a_cache_that_others_can_write_to_is_not_used(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_so_far
+) -> None:
+    folder = folder_for_cache(tmp_path, monkeypatch)
+    compiled()(twice)(1)
+    (inner,) = folder.iterdir()
+    files = len(list(inner.iterdir()))
+    inner.chmod(mode)
+    runtime._only_ours.cache_clear()
+    kernel = compiled()(twice)
+    assert kernel(1.5) == 3.0
+    assert len(list(inner.iterdir())) == files == 2
+    runtime._only_ours.cache_clear()
+    (note,) = notes_in(quiet_so_far)
+    assert "others may write" in note
+    assert "NUMBA_CACHE_DIR" in note
+
+
+def test_a_full_disk_under_the_cache_gives_one_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_so_far
+) -> None:
+    folder_for_cache(tmp_path, monkeypatch)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "save", full)
+    kernel = compiled()(twice)
+    assert [kernel(21), kernel(1.5)] == [42, 3.0]
+    (note,) = notes_in(quiet_so_far)
+    assert "No space left" in note
+
+
+def test_a_damaged_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_so_far) -> None:
+    folder = folder_for_cache(tmp_path, monkeypatch)
+    compiled()(twice)(1)
+    for path in folder.rglob("*.nb?"):
+        path.write_bytes(b"\x80damaged")
+    assert compiled()(twice)(21) == 42
+    assert len(notes_in(quiet_so_far)) == 1
+
+
+def test_where_no_cache_can_be_created_code_is_compiled(monkeypatch: pytest.MonkeyPatch, quiet_so_far) -> None:
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    kernels = [compiled()(twice), compiled(fastmath=True)(twice)]
+    assert [kernel(21) for kernel in kernels] == [42, 42]
+    (note,) = notes_in(quiet_so_far)
+    assert "no folder for it can be written" in note
 
 
 def test_auto_prefers_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

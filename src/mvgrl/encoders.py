@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from mvgrl.components import Component
 from mvgrl.matrices import Matrix
-from mvgrl.runtime import use_torch_threads
+from mvgrl.runtime import compiled, use_torch_threads
 
 
 def xavier(*shape: int, generator: torch.Generator | None = None) -> Tensor:
@@ -89,7 +89,7 @@ def _stacked(tensor: Tensor, dim: int | None, count: int) -> Tensor:
     return tensor.expand(count, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _forward(x: Any, bias: Any, slope: Any, out: Any) -> None:
     a = slope[0]
     for i in numba.prange(x.shape[0]):
@@ -98,7 +98,7 @@ def _forward(x: Any, bias: Any, slope: Any, out: Any) -> None:
             out[i, k] = pre if pre > 0 else a * pre
 
 
-@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(parallel=True, fastmath={"reassoc", "contract"})
 def _backward(grad: Any, x: Any, bias: Any, slope: Any, grad_x: Any, grad_bias: Any, grad_slope: Any) -> None:
     chunks, rows, a = grad_bias.shape[0], x.shape[0], slope[0]
     for chunk in numba.prange(chunks):  # a fixed number of chunks: the sums do not depend on the number of threads

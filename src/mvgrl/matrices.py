@@ -18,12 +18,12 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from mvgrl.runtime import use_torch_threads
+from mvgrl.runtime import compiled, use_torch_threads
 
 _LARGEST_TABLE = 2**27  # entries of the largest lookup table from nodes to positions in a sample: 1 GiB
 
 
-@numba.njit(cache=True, fastmath={"contract"}, inline="always")
+@compiled(fastmath={"contract"}, inline="always")
 def _sum_rows(row: Any, start: int, stop: int, shift: int, indices: Any, values: Any, right: Any) -> None:
     """Write the weighted sum of rows of ``right`` into ``row``: entries start:stop, their column indices shifted."""
     width = right.shape[1]
@@ -41,13 +41,13 @@ def _sum_rows(row: Any, start: int, stop: int, shift: int, indices: Any, values:
             row[k] += va * a[k]
 
 
-@numba.njit(parallel=True, cache=True, fastmath={"contract"})
+@compiled(parallel=True, fastmath={"contract"})
 def _multiply_csr(indptr: Any, indices: Any, values: Any, right: Any, out: Any) -> None:
     for i in numba.prange(indptr.shape[0] - 1):
         _sum_rows(out[i], indptr[i], indptr[i + 1], 0, indices, values, right)
 
 
-@numba.njit(parallel=True, cache=True, fastmath={"contract"})
+@compiled(parallel=True, fastmath={"contract"})
 def _multiply_blocks(
     indptr: Any, indices: Any, values: Any, starts: Any, positions: Any, block_of_row: Any, right: Any, out: Any
 ) -> None:

@@ -1,19 +1,25 @@
-"""The machine: devices, random generators, threads, TF32, and memory."""
+"""The machine: devices, random generators, threads, compiled code, TF32, and memory."""
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
 import torch
 
 from mvgrl.errors import SettingsError
+
+logger = logging.getLogger(__name__)
 
 _MAX_NUMBA_THREADS = numba.get_num_threads()  # numba's limit, read before anything lowers the number in use
 
@@ -67,6 +73,91 @@ def use_torch_threads() -> None:
     True
     """
     numba.set_num_threads(min(torch.get_num_threads(), _MAX_NUMBA_THREADS))
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles a function with ``numba.njit(**options)``, with a cache on disk if possible.
+
+    Without a cache, every process compiles the function again, to the same machine code. That is the case where no
+    folder can be written, where the disk is full, and where others could write to the folder: the cache consists of
+    pickles, which can run code.
+
+    >>> @compiled()
+    ... def add(a, b):
+    ...     return a + b
+    >>> add(1, 2)
+    3
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        kernel = numba.njit(**options)(function)
+        if not hasattr(kernel, "enable_caching"):  # NUMBA_DISABLE_JIT returns the function itself
+            return kernel
+        without = kernel._cache
+        try:
+            kernel.enable_caching()
+            folder = Path(kernel._cache.cache_path)
+            if not _only_ours(folder):
+                raise PermissionError(f"others may write to {folder}")
+            kernel._cache = _ForgivingCache(kernel._cache)
+        except Exception as error:  # a cache is never worth a failure
+            kernel._cache = without
+            _note_missing_cache(error)
+        return kernel
+
+    return decorate
+
+
+class _ForgivingCache:
+    """The cache of a compiled function; reading and writing may fail, for example on a full disk."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def load_overload(self, *arguments: Any) -> Any:
+        try:
+            return self._wrapped.load_overload(*arguments)
+        except Exception as error:
+            _note_missing_cache(error)
+            return None
+
+    def save_overload(self, *arguments: Any) -> None:
+        try:
+            self._wrapped.save_overload(*arguments)
+        except Exception as error:
+            _note_missing_cache(error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapped, name)
+
+
+_noted_missing_cache = False
+
+
+def _note_missing_cache(error: Exception) -> None:
+    """Say once per process that compiled code is not cached."""
+    global _noted_missing_cache
+    if not _noted_missing_cache:
+        reason = "no folder for it can be written" if "no locator" in str(error) else error
+        advice = "set NUMBA_CACHE_DIR to a folder that only you can write to, and every start is faster"
+        logger.warning("compiled code is not cached (%s); %s", reason, advice)
+    _noted_missing_cache = True
+
+
+@cache
+def _only_ours(folder: Path) -> bool:
+    """Whether nobody can write to a folder but this user, root, and whoever could change this package itself."""
+    if not hasattr(os, "geteuid"):  # Windows: such folders belong to the user's profile
+        return True
+    about, package = folder.stat(), Path(__file__).parent.stat()
+    groups = {os.getegid()} | ({package.st_gid} if package.st_mode & stat.S_IWGRP else set())
+    above = (one.stat().st_mode for one in folder.resolve().parents)
+    return (
+        about.st_uid in (0, os.geteuid(), package.st_uid)
+        and not about.st_mode & stat.S_IWOTH
+        and (not about.st_mode & stat.S_IWGRP or about.st_gid in groups)
+        and not any(mode & stat.S_IWOTH and not mode & stat.S_ISVTX for mode in above)  # they could replace it
+    )
 
 
 @contextmanager

@@ -64,6 +64,20 @@ def test_an_unknown_view_is_rejected_with_a_suggestion(choice: object, words: st
         (PPR, {"threshold": 0.0}, "threshold is 0.0, but it must be a positive number"),
         (PPR, {"threshold": -1}, "threshold is -1"),
         (PPR, {"epsilon": 0}, "epsilon is 0, but it must be a number between 0 and 1"),
+        (PPR, {"epsilon": 1e-300}, "epsilon is 1e-300, but double precision"),
+        (PPR, {"epsilon": 1e-300, "method": "push", "top_k": 3}, "use 1e-15 or more"),
+        (Heat, {"epsilon": 9e-16, "top_k": 3}, "use 1e-15 or more"),
+        (PPR, {"alpha": 5e-324}, "alpha is 4.94066e-324, too small to compute; use 0.0001 or more"),
+        (PPR, {"alpha": 9e-5}, "use 0.0001 or more"),
+        (PPR, {"alpha": 1e-4, "epsilon": 1e-15, "method": "push", "top_k": 3}, "345,388 passes over the graph"),
+        (PPR, {"alpha": 10**400}, "alpha is 1000"),
+        (PPR, {"top_k": 10**400}, "top_k is 1000"),
+        (PPR, {"top_k": 2**63}, "more than any graph has nodes; use None for all"),
+        (Distance, {"top_k": 1e300}, "more than any graph has nodes"),
+        (PPR, {"threshold": 10**400}, "threshold is 1000"),
+        (PPR, {"method": "x" * 5000}, "…"),
+        (Heat, {"t": 1e-300}, "t is 1e-300, so small that nothing spreads; use 1e-15 or more"),
+        (Heat, {"t": 1e300}, "t is 1e+300, but it must be a time above 0 and below 10,000"),
         (PPR, {"method": "push"}, "needs top_k or threshold"),
         (PPR, {"threshold": 1e-6}, "is not above epsilon 0.0001"),
         (Heat, {"t": 0}, "t is 0, but it must be a time above 0"),
@@ -80,6 +94,38 @@ def test_an_invalid_parameter_is_rejected_with_what_is_allowed(
         kind(**settings)
     assert words in str(caught.value)
     assert str(caught.value).startswith(kind.name)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "view",
+    [
+        PPR(alpha=1e-4),
+        PPR(alpha=1e-4, top_k=3),
+        PPR(alpha=1e-4, top_k=3, method="series", epsilon=1e-15),
+        PPR(alpha=0.01, top_k=3, method="push", epsilon=1e-15),
+        PPR(alpha=math.nextafter(1, 0), top_k=3),
+        PPR(top_k=2**31 - 1, method="push"),
+        PPR(top_k=2**31 - 1, method="series"),
+        PPR(top_k=2**31 - 1, method="exact"),
+        PPR(threshold=5e-324, method="exact"),
+        PPR(threshold=1e308),
+        Heat(t=1e-15, top_k=3, method="push"),
+        Heat(t=9999, top_k=3, method="push", epsilon=1e-15),
+        Heat(t=9999, top_k=3, method="series", epsilon=1e-15),
+        Heat(t=9999),
+        Distance(top_k=2**31 - 1),
+    ],
+    ids=str,
+)
+def test_the_extremes_of_every_parameter_can_be_computed(view: View) -> None:
+    graph = Graph.from_edges([0, 1, 2, 3, 5], [1, 2, 3, 4, 6], nodes=8)
+    for one in (graph, Graph.join([graph, graph])):
+        matrix = view(one)
+        values = matrix if isinstance(matrix, np.ndarray) else matrix.data
+        assert np.isfinite(values).all()
+        assert (values >= 0).all()
 
 
 def test_the_exact_method_allows_a_threshold_below_epsilon() -> None:

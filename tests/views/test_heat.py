@@ -64,3 +64,12 @@ def test_the_error_budget_of_push_sums_to_epsilon(t, epsilon) -> None:
     assert tail <= epsilon / 2 + 1e-12
     assert dropped == pytest.approx(epsilon / 2)
     assert math.isinf(cuts[-1])
+
+
+def test_push_stays_within_its_lists_where_weights_underflow(random_graph) -> None:
+    # e^-t is 0 in double precision from t = 746 on, and so is the step along an edge of a tiny weight.
+    graph = random_graph(0, nodes=60)
+    long = Heat(t=3000, top_k=60, method="push", epsilon=1e-9)(graph).toarray()
+    np.testing.assert_allclose(long, Heat(t=3000)(graph), atol=2e-9)
+    hub = Graph.from_edges(np.repeat(np.arange(20), 20), np.tile(np.arange(20, 40), 20), np.full(400, 5e-324))
+    np.testing.assert_allclose(Heat(top_k=9, method="push")(hub).toarray(), np.eye(40), atol=1e-4)

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mvgrl.components import Component
-from mvgrl.errors import InputError, SettingsError
+from mvgrl.errors import InputError, SettingsError, shown
 from mvgrl.graphs import Graph
 
+LARGEST_TOP_K = 2**31 - 1  # columns are 32-bit integers
 LARGEST_DENSE = 30_000  # nodes of the largest dense view: 30,000² entries take 3.4 GiB in single precision
 SINGLE_PRECISION_FROM = 8_192  # dense views of graphs with more nodes than this are float32, others float64
 
@@ -49,13 +50,13 @@ class View(Component):
         value = getattr(self, field)
         number = _as_number(value)
         if number is None or not low < number < high:
-            raise SettingsError(f"{self.name}: {field} is {value!r}, but it must be {allowed}")
+            raise SettingsError(f"{self.name}: {field} is {shown(value)}, but it must be {allowed}")
         object.__setattr__(self, field, float(number))
 
     def _check_choice(self, field: str, choices: Collection[str]) -> None:
         value = getattr(self, field)
         if value not in choices:
-            raise SettingsError(f"{self.name}: {field} is {value!r}, but it must be one of {', '.join(choices)}")
+            raise SettingsError(f"{self.name}: {field} is {shown(value)}, but it must be one of {', '.join(choices)}")
 
     def _check_sparsification(self) -> None:
         fields: Any = self
@@ -63,7 +64,11 @@ class View(Component):
             number = _as_number(fields.top_k)
             if number is None or number != int(number) or number < 1:
                 raise SettingsError(
-                    f"{self.name}: top_k is {fields.top_k!r}, but it must be a positive integer or None"
+                    f"{self.name}: top_k is {shown(fields.top_k)}, but it must be a positive integer or None"
+                )
+            if number > LARGEST_TOP_K:
+                raise SettingsError(
+                    f"{self.name}: top_k is {shown(fields.top_k)}, more than any graph has nodes; use None for all"
                 )
             object.__setattr__(self, "top_k", int(number))
         if fields.threshold is not None:
@@ -73,7 +78,11 @@ class View(Component):
 def _as_number(value: Any) -> float | None:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def check_dense_size(view: str, nodes: int) -> None:

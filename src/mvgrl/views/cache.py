@@ -220,7 +220,7 @@ def _checksum(key: str, arrays: Mapping[str, np.ndarray]) -> bytes:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(array.reshape(-1).view(np.uint8))
+        digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.digest()
 
 

@@ -38,6 +38,11 @@ _SERIES_ENTRIES_PER_PUSH = 8
 _DENSE_PER_SERIES_ENTRY = 20
 
 
+# The smallest useful epsilon: entries are about 1 or less, in double precision, where every addition may be off by
+# 1e-16. Push would follow smaller residuals, for ever longer, without making any entry more accurate.
+SMALLEST_EPSILON = 1e-15
+
+
 @dataclass(frozen=True)
 class Diffusion(View):
     """Base class of views f(M), M = D̂^-1/2 Â D̂^-1/2, that spread the weight of each node over its neighbourhood."""
@@ -132,6 +137,11 @@ class Diffusion(View):
         self._check_choice("scale", SCALES)
         self._check_sparsification()
         self._check_number("epsilon", 0.0, 1.0, "a number between 0 and 1")
+        if fields.epsilon < SMALLEST_EPSILON:
+            raise SettingsError(
+                f"{self.name}: epsilon is {fields.epsilon:g}, but double precision does not resolve so small errors; "
+                f"use {SMALLEST_EPSILON:g} or more"
+            )
         sparse = fields.top_k is not None or fields.threshold is not None
         if fields.method in ("push", "series") and not sparse:
             raise SettingsError(

@@ -11,10 +11,13 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ive
 
+from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.views.adjacency import with_self_loops
 from mvgrl.views.diffusion import Diffusion, truncate_series
 from mvgrl.views.push import push_heat
+
+_SMALLEST_T = 1e-15  # below, the view is the identity in double precision
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Heat(Diffusion):
 
     def __post_init__(self) -> None:
         self._check_number("t", 0.0, 1e4, "a time above 0 and below 10,000")
+        if self.t < _SMALLEST_T:
+            raise SettingsError(f"heat: t is {self.t:g}, so small that nothing spreads; use {_SMALLEST_T:g} or more")
         self._check_diffusion()
 
     def levels(self) -> tuple[np.ndarray, np.ndarray]:

@@ -11,13 +11,20 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
+from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
+from mvgrl.runtime import compiled
 from mvgrl.views.adjacency import with_self_loops
 from mvgrl.views.diffusion import Diffusion
 from mvgrl.views.push import push_ppr
 
+# The smallest alpha: a walk of 10,000 steps on average. With fewer stops, the view is the same for all nodes of a
+# component to four digits, I − (1−α)M is close to singular, and the number of terms and passes is out of bounds.
+_SMALLEST_ALPHA = 1e-4
+_MOST_PASSES = 10_000  # of push over the graph; the series takes a hundredth of the time
 
-@numba.njit(parallel=True, cache=True)
+
+@compiled(parallel=True)
 def _mirror(matrix: Any) -> None:
     """Copy the upper triangle onto the lower one, in 64×64 tiles that fit into the CPU cache."""
     nodes, side = matrix.shape[0], 64
@@ -53,7 +60,15 @@ class PPR(Diffusion):
 
     def __post_init__(self) -> None:
         self._check_number("alpha", 0.0, 1.0, "a probability strictly between 0 and 1")
+        if self.alpha < _SMALLEST_ALPHA:
+            raise SettingsError(f"ppr: alpha is {self.alpha:g}, too small to compute; use {_SMALLEST_ALPHA:g} or more")
         self._check_diffusion()
+        passes = -math.log(self.epsilon) / self.alpha  # each leaves 1 − α of the residuals
+        if self.method == "push" and passes > _MOST_PASSES:
+            raise SettingsError(
+                f"ppr: with alpha {self.alpha:g} and epsilon {self.epsilon:g}, push needs about {passes:,.0f} passes "
+                "over the graph; use method 'series', or a larger alpha"
+            )
 
     @property
     def symmetric(self) -> bool:

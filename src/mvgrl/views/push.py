@@ -13,10 +13,11 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
+from mvgrl.runtime import compiled
 from mvgrl.views.sparsify import collect, offer, sort_row, structure
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _push_ppr(
     indptr: Any, neighbours: Any, steps: Any, degrees: Any, pivots: Any, alpha: float, epsilon: float, threshold: float,
     first: int, tasks: int, starts: Any, counts: Any, columns: Any, values: Any,
@@ -95,7 +96,7 @@ def push_ppr(
     return collect(adjacency.shape, capacity, np.dtype(dtype), fill)
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _push_heat(
     indptr: Any, neighbours: Any, steps: Any, weights: Any, cuts: Any, threshold: float,
     first: int, tasks: int, starts: Any, counts: Any, columns: Any, values: Any,
@@ -105,6 +106,8 @@ def _push_heat(
     for task in numba.prange(tasks):
         total, level, following = np.zeros(nodes), np.zeros(nodes), np.zeros(nodes)
         touched, here, there = np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+        # Marks of the nodes in those lists: a weight or a step may underflow, so a zero does not mean a new node.
+        known, now, soon = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
         for row in range(task, len(counts), tasks):
             level[first + row] = 1.0
             here[0], active, reached = first + row, 1, 0
@@ -114,24 +117,29 @@ def _push_heat(
                     u = here[place]
                     mass = level[u]
                     level[u] = 0.0
-                    if total[u] == 0.0:
+                    now[u] = False
+                    if not known[u]:
+                        known[u] = True
                         touched[reached] = u
                         reached += 1
                     total[u] += weights[k] * mass
                     if mass > cuts[k]:
                         for entry in range(indptr[u], indptr[u + 1]):
                             v = neighbours[entry]
-                            if following[v] == 0.0:
+                            if not soon[v]:
+                                soon[v] = True
                                 there[fresh] = v
                                 fresh += 1
                             following[v] += steps[entry] * mass
                 level, following, here, there, active = following, level, there, here, fresh
+                now, soon = soon, now
             start, capacity, size = starts[row], starts[row + 1] - starts[row], 0
             for place in range(reached):
                 u = touched[place]
-                if total[u] >= threshold:
+                if total[u] > 0.0 and total[u] >= threshold:
                     size = offer(total[u], u, values, columns, start, size, capacity)
                 total[u] = 0.0
+                known[u] = False
             sort_row(values, columns, start, size)
             counts[row] = size
 

@@ -16,12 +16,13 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
+from mvgrl.runtime import compiled
 from mvgrl.views.sparsify import collect, offer, sort_row, structure
 
 LANES = 64  # rows computed together
 
 
-@numba.njit(cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _step(indptr: Any, indices: Any, values: Any, low: int, factor: Any, ahead: Any, behind: Any) -> None:
     """behind ← factor·M·ahead − behind, on one graph whose first node is ``low``."""
     lanes = ahead.shape[1]  # not the constant: the compiler would unroll a loop of known length, not vectorise it
@@ -34,7 +35,7 @@ def _step(indptr: Any, indices: Any, values: Any, low: int, factor: Any, ahead: 
                 behind[v, lane] += value * ahead[u, lane]
 
 
-@numba.njit(cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _evaluate(
     indptr: Any, indices: Any, values: Any, coefficients: Any, low: int, first: int, width: int, ahead: Any, behind: Any
 ) -> Any:
@@ -49,7 +50,7 @@ def _evaluate(
     return ahead
 
 
-@numba.njit(cache=True)
+@compiled()
 def _select(
     result: Any, low: int, width: int, row_scale: Any, column_scale: Any, threshold: Any, floor: Any,
     starts: Any, counts: Any, columns: Any, values: Any,
@@ -72,7 +73,7 @@ def _select(
         sort_row(values, columns, starts[lane], counts[lane])
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _series_sparse(
     indptr: Any, indices: Any, matrix: Any, coefficients: Any, row_scale: Any, column_scale: Any, threshold: Any,
     blocks: Any, largest: int, origin: int, tasks: int, starts: Any, counts: Any, columns: Any, values: Any,
@@ -110,19 +111,20 @@ def series_sparse(
     row_scale, column_scale = (scale.astype(dtype) for scale in scales)
     values_in, coefficients = normalised.data.astype(dtype), coefficients.astype(dtype)
     indptr, indices = structure(normalised)
+    lowest = row_scale.dtype.type(min(threshold, float(np.finfo(dtype).max)))  # larger ones overflow
     largest, tasks = int(np.diff(offsets).max()), numba.get_num_threads()
 
     def fill(first: int, last: int, starts: Any, counts: Any, columns: Any, values: Any) -> None:
         _series_sparse(
             indptr, indices, values_in, coefficients, row_scale, column_scale,
-            row_scale.dtype.type(threshold), _blocks(offsets, first, last), largest, first, tasks,
+            lowest, _blocks(offsets, first, last), largest, first, tasks,
             starts, counts, columns, values,
         )  # fmt: skip
 
     return collect(normalised.shape, capacity, np.dtype(dtype), fill)
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _series_dense(indptr: Any, indices: Any, matrix: Any, coefficients: Any, tasks: int, out: Any) -> None:
     nodes = out.shape[0]
     for task in numba.prange(tasks):

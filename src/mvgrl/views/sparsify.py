@@ -14,18 +14,20 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
+from mvgrl.runtime import compiled
+
 _BUFFER = 2**24  # entries that a chunk of rows may reserve before it is packed
 
 # (first row, end row, offset of each row's slots, and to be filled in: entries per row, their columns, their values)
 Fill = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
 
 
-@numba.njit(cache=True)
+@compiled()
 def _worse(values: Any, columns: Any, a: int, b: int) -> bool:
     return bool(values[a] < values[b] or (values[a] == values[b] and columns[a] > columns[b]))
 
 
-@numba.njit(cache=True)
+@compiled()
 def _sift_down(values: Any, columns: Any, start: int, size: int, place: int) -> None:
     """Restore the heap after the entry at ``place`` changed; the root is the entry to be replaced first."""
     while True:
@@ -42,7 +44,7 @@ def _sift_down(values: Any, columns: Any, start: int, size: int, place: int) -> 
         place = child
 
 
-@numba.njit(cache=True)
+@compiled()
 def offer(value: float, column: int, values: Any, columns: Any, start: int, size: int, capacity: int) -> int:
     """Insert an entry into a row stored from ``start`` that keeps its ``capacity`` largest; return its new size."""
     if size < capacity:
@@ -57,7 +59,7 @@ def offer(value: float, column: int, values: Any, columns: Any, start: int, size
     return size
 
 
-@numba.njit(cache=True)
+@compiled()
 def sort_row(values: Any, columns: Any, start: int, size: int) -> None:
     """Sort the entries of a row by column."""
     order = np.argsort(columns[start : start + size])
@@ -93,14 +95,14 @@ def collect(shape: tuple[int, int], capacity: np.ndarray, dtype: np.dtype[Any], 
     return sp.csr_array((np.concatenate(kept_values), np.concatenate(kept_columns), indptr), shape=(rows, columns))
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _count_dense(matrix: Any, threshold: float, counts: Any) -> None:
     for i in numba.prange(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             counts[i] += matrix[i, j] > 0 and matrix[i, j] >= threshold
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _select_dense(matrix: Any, threshold: float, starts: Any, counts: Any, columns: Any, values: Any) -> None:
     for i in numba.prange(matrix.shape[0]):
         start, size, capacity = starts[i], 0, starts[i + 1] - starts[i]
