@@ -10,6 +10,10 @@ from typing import Any
 class MVGRLError(Exception):
     """Base class of every error the library raises on purpose."""
 
+    def __str__(self) -> str:
+        """Return the message on one line; names of files may contain anything, also bytes that are not UTF-8."""
+        return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in super().__str__())
+
 
 class InputError(MVGRLError, ValueError):
     """The input data is invalid. The message names what is wrong, where it is, and how to fix it."""

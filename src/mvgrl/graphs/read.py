@@ -37,7 +37,7 @@ def read(
     ['ann', 'bob', 'cy']
     """
     place = Path(path)
-    if place.is_dir():
+    if os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises an error if the name is too long
         _refuse(f"{place} is a folder", nodes=nodes, id_column=id_column, label_column=label_column)
         return _read_folder(place)
     extension = check_input_file(place, EXTENSIONS, "or a folder in TU or Planetoid format")
@@ -118,7 +118,7 @@ def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
         try:
             graph = replace(graph, features=read_array(features))
         except InputError as error:
-            message = str(error)
+            message = error.args[0]
             raise InputError(message if str(features) in message else f"{features}: {message}") from None
     return NamedGraph(graph, np.arange(graph.nodes))
 
@@ -139,7 +139,9 @@ def _read_folder(folder: Path) -> NamedGraph:
             except OSError as error:
                 raise InputError(f"{place} is incomplete: {error}; download it again") from None
             except Exception as error:  # the formats have no checksums, so damaged files may raise anything
-                message = str(error) if str(place) in str(error) else f"{place} is damaged: {error}; download it again"
+                reason = shown(str(error).partition("\n")[0], 200)[1:-1]
+                named = isinstance(error, InputError) and str(place) in error.args[0]
+                message = error.args[0] if named else f"{place} is damaged: {reason}; download it again"
                 raise InputError(message) from None
     raise InputError(
         f"{folder} is a folder in neither TU (NAME_A.txt, …) nor Planetoid format (ind.NAME.graph, …); "

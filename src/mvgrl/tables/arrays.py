@@ -54,7 +54,7 @@ def _opened(path: Path, writer: str) -> Iterator[BinaryIO]:
             yield file
         return
     except InputError as error:
-        reason = str(error)
+        reason = error.args[0]  # as it was raised: as text, odd names of files are escaped
         if reason.startswith(str(path)):
             raise
     except Exception as error:  # a damaged file may raise anything; NumPy's own messages recommend unsafe pickles
