@@ -103,7 +103,7 @@ def _to_dtype(stored: Any) -> np.dtype[Any]:
         code = stored.arguments[0] if stored.arguments else None
         order = stored.state[1] if isinstance(stored.state, tuple) and len(stored.state) > 1 else "|"
         if isinstance(code, str) and code in _NUMBERS and order in ("<", ">", "|", "="):
-            return np.dtype(code).newbyteorder(order)
+            return np.dtype(f"{order}{code}")
     raise ValueError("an array does not hold numbers")
 
 
