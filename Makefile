@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit bench tables clean
+.PHONY: demo test lint unit fuzz kills bench tables clean
 
 demo: $(VENV)/.ready
 	$(BIN)/mvgrl demo
@@ -17,6 +17,12 @@ lint: $(VENV)/.ready
 
 unit: $(VENV)/.ready
 	$(BIN)/pytest --numprocesses auto --dist worksteal
+
+fuzz: $(VENV)/.ready
+	$(BIN)/python -m tests.attacks.fuzz --cases 100000 --report results/fuzz.json
+
+kills: $(VENV)/.ready
+	$(BIN)/python -m tests.attacks.kills --kills 1000 --report results/kills.json
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/step.py

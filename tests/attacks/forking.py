@@ -1,0 +1,16 @@
+"""Import this before anything else in a process that forks: threads do not survive a fork, so there is only one."""
+
+from __future__ import annotations
+
+import os
+
+os.environ["NUMBA_THREADING_LAYER"] = "workqueue"  # numba ends a forked process that uses OpenMP
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["NUMBA_NUM_THREADS"] = "1"
+
+import pyarrow as pa
+import torch
+
+torch.set_num_threads(1)
+pa.set_cpu_count(1)
