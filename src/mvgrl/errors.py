@@ -30,10 +30,6 @@ class MVGRLError(Exception):
         text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
         super().__init__(text if len(text) <= _LONGEST else _without_middle(text, _LONGEST))
 
-    def __str__(self) -> str:
-        """Return the message on one line; names of files may contain anything, also bytes that are not UTF-8."""
-        return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in super().__str__())
-
 
 class InputError(MVGRLError, ValueError):
     """The input data is invalid. The message names what is wrong, where it is, and how to fix it."""

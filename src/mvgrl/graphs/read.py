@@ -118,8 +118,8 @@ def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
         try:
             graph = replace(graph, features=read_array(features))
         except InputError as error:
-            message = error.args[0]
-            raise InputError(message if str(features) in message else f"{features}: {message}") from None
+            message = str(error)
+            raise InputError(message if str(InputError(features)) in message else f"{features}: {message}") from None
     return NamedGraph(graph, np.arange(graph.nodes))
 
 
@@ -140,8 +140,8 @@ def _read_folder(folder: Path) -> NamedGraph:
                 raise InputError(f"{place} is incomplete: {error}; download it again") from None
             except Exception as error:  # the formats have no checksums, so damaged files may raise anything
                 reason = shown(str(error).partition("\n")[0], 200)[1:-1]
-                named = isinstance(error, InputError) and str(place) in error.args[0]
-                message = error.args[0] if named else f"{place} is damaged: {reason}; download it again"
+                named = isinstance(error, InputError) and str(InputError(place)) in str(error)
+                message = str(error) if named else f"{place} is damaged: {reason}; download it again"
                 raise InputError(message) from None
     raise InputError(
         f"{folder} is a folder in neither TU (NAME_A.txt, …) nor Planetoid format (ind.NAME.graph, …); "

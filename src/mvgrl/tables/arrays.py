@@ -54,8 +54,8 @@ def _opened(path: Path, writer: str) -> Iterator[BinaryIO]:
             yield file
         return
     except InputError as error:
-        reason = error.args[0]  # as it was raised: as text, odd names of files are escaped
-        if reason.startswith(str(path)):
+        reason = str(error)
+        if reason.startswith(str(InputError(path))):  # errors escape odd names of files
             raise
     except Exception as error:  # a damaged file may raise anything; NumPy's own messages recommend unsafe pickles
         reason = "it is truncated" if isinstance(error, EOFError) else f"{type(error).__name__} while reading it"
