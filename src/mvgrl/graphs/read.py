@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,9 @@ def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:
     try:
         if path.suffix.lower() == ".graphml":
             check_graphml(path)
-            graph = nx.read_graphml(path)
+            with warnings.catch_warnings():  # of keys without a type, which are read as text
+                warnings.simplefilter("ignore")
+                graph = nx.read_graphml(path)
         else:
             graph = _read_gml(path)
     except InputError:
