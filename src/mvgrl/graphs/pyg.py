@@ -29,7 +29,8 @@ def graph_arguments(data: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the arguments of ``Graph.from_edges`` for a ``Data``, and notes about ignored attributes."""
     sources, targets, weights, notes = _edges(data)
     with warnings.catch_warnings():  # that the number of nodes follows from the edges, as in Graph.from_edges
-        warnings.simplefilter("ignore")
+        if data.edge_index is not None:
+            warnings.simplefilter("ignore")
         nodes = data.num_nodes
     arguments = {"sources": sources, "targets": targets, "weights": weights, "nodes": nodes}
     return arguments | {"features": data.x, "offsets": getattr(data, "ptr", None)}, notes
