@@ -169,3 +169,8 @@ def test_y_may_have_other_shapes():
     assert any("ignored y" in note for note in many.graph.notes)
     without = Data(edge_index=PATH, num_nodes=3)
     assert to_named([of_nodes, without]).labels is None
+
+
+def test_index_with_the_name_of_a_column_is_rejected(input_error):
+    edges = pd.DataFrame({"source": [1], "target": [2]}, index=pd.Index([5], name="source"))
+    input_error(lambda: to_named(edges), "edges", "'source'", "index of that name")

@@ -94,3 +94,7 @@ def test_batch_list_and_generator_give_the_same_graph():
 def test_anything_but_a_homogeneous_graph_is_rejected(wrong):
     with pytest.raises(InputError, match="not a homogeneous graph"):
         Graph.from_pyg(wrong)
+
+
+def test_edge_index_that_is_not_a_tensor_is_rejected(input_error):
+    input_error(lambda: Graph.from_pyg(Data(edge_index=[[0, 1], [1, 0]], num_nodes=2)), "edge_index is a list")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from mvgrl.errors import InputError
+from mvgrl.graphs.convert import to_named
+from mvgrl.tables import names
 from mvgrl.tables.columns import Place, find_endpoints, find_id, find_label, to_array, to_ids, to_labels, to_numbers
+from mvgrl.tables.labels import read_labels, read_split
 
 PLACE = Place("nodes")
 
@@ -88,3 +94,84 @@ def test_columns_are_found_by_their_usual_names(input_error):
 
 def test_empty_column_stays_empty():
     assert len(to_array(PLACE, "x", pa.chunked_array([], pa.string()))) == 0
+
+
+# Columns of every type in every role
+
+
+def damaged(offsets, content):
+    return pa.StringArray.from_buffers(2, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(content))
+
+
+DAYS = [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]
+ODD = {
+    "lists": pa.array([[1], [2]]),
+    "lists of lists": pa.array([[[1]], [[2]]]),
+    "empty lists": pa.array([[], []], pa.list_(pa.int64())),
+    "structs": pa.array([{"a": 1}, {"a": 2}]),
+    "maps": pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64())),
+    "dates": pa.array(DAYS),
+    "times of an unknown zone": pa.array([1, 2], pa.timestamp("us", "Mars/Base")),
+    "durations": pa.array([datetime.timedelta(1), datetime.timedelta(2)]),
+    "intervals": pa.array([(1, 2, 3), (1, 2, 4)], pa.month_day_nano_interval()),
+    "bytes": pa.array([b"\xff", b"a"]),
+    "nulls": pa.nulls(2),
+    "large decimals": pa.array([Decimal(10) ** 60, Decimal(2)], pa.decimal256(70, 0)),
+    "views of text": pa.array(["a", "b"], pa.string_view()),
+    "views of lists": pa.array([[1], [2]], pa.list_view(pa.int64())),
+    "runs": pa.RunEndEncodedArray.from_arrays([1, 2], ["a", "b"]),
+    "unions": pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]),
+    "damaged text": damaged([0, 1, 2], b"\xff\xfe"),
+    "damaged offsets": damaged([0, 10**9, 2], b"ab"),
+    "long text": pa.array(["x" * 5000, "y" * 5000]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("role", ["source", "weight", "edge graph", "other", "id", "feature", "label", "graph"])
+def test_column_of_any_type_is_used_or_rejected_in_one_short_line(kind, role):
+    edges = {"source": pa.array(["a", "b"]), "target": pa.array(["b", "a"])}
+    nodes = {"id": pa.array(["a", "b"]), "feature": pa.array([1.0, 2.0]), "label": pa.array(["p", "q"])}
+    if role in ("source", "weight", "edge graph", "other"):
+        tables = (pa.table({**edges, role.removeprefix("edge "): ODD[kind]}), None)
+    else:
+        tables = (pa.table(edges), pa.table({**nodes, role: ODD[kind]}))
+    try:
+        to_named(tables)
+    except InputError as error:
+        message = str(error)
+        assert len(message) < 400
+        assert message.isprintable()
+
+
+def test_labels_that_are_lists_are_rejected(tmp_path, input_error):
+    path = tmp_path / "labels.parquet"
+    for kind in ("lists", "structs", "bytes"):
+        pq.write_table(pa.table({"id": ["a", "b"], "label": ODD[kind]}), path)
+        input_error(lambda: read_labels(path), path, "'label'", "labels are numbers or text")
+        pq.write_table(pa.table({"id": ["a", "b"], "split": ODD[kind]}), path)
+        input_error(lambda: read_split(path), path, "'split'", "train, val or test")
+    edges, nodes = pa.table({"source": ["a"], "target": ["b"]}), {"id": ["a", "b"]}
+    input_error(lambda: to_named((edges, pa.table({**nodes, "label": ODD["lists"]}))), "nodes", "numbers or text")
+
+
+def test_long_cell_is_shortened(input_error):
+    long = "x" * 5000
+    for call in (
+        lambda: to_numbers(PLACE, "x", column([long])),
+        lambda: to_numbers(PLACE, long, column(["a"])),
+        lambda: to_numbers(PLACE, long, column([1.0, None])),
+        lambda: to_ids([(PLACE, long, column([None]))]),
+        lambda: find_id([long, "b"], None, PLACE),
+        lambda: find_id(["b"], long, PLACE),
+        lambda: to_named(pa.table({"source": [long, "b"], "target": ["b", None]})),
+        lambda: to_named((pa.table({"source": [long], "target": ["b"]}), pa.table({"id": ["b"]}))),
+        lambda: to_named((pa.table({"source": ["b"], "target": ["b"]}), pa.table({"id": ["b", long, long]}))),
+    ):
+        assert len(input_error(call)) < 500
+
+
+def test_text_that_would_fill_the_memory_as_an_array_is_rejected(input_error, monkeypatch):
+    monkeypatch.setattr(names, "machine_memory", lambda: 2**20)
+    given = column(["x" * 5000, *map(str, range(1000))])
+    input_error(lambda: to_ids([(PLACE, "id", given)]), "nodes", "'id'", "5000 characters", "shorten it")

@@ -47,14 +47,16 @@ def sparse_entries(tensor: torch.Tensor, name: str) -> torch.Tensor:
     """
     try:
         if tensor.layout == torch.sparse_coo:
-            parts = (tensor._indices(), tensor._values())
-            tensor = torch.sparse_coo_tensor(*parts, tensor.shape, check_invariants=True)
-        elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-            parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values())
-            torch.sparse_compressed_tensor(*parts, tensor.shape, layout=tensor.layout, check_invariants=True)
-        elif tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
-            parts = (tensor.ccol_indices(), tensor.row_indices(), tensor.values())
-            torch.sparse_compressed_tensor(*parts, tensor.shape, layout=tensor.layout, check_invariants=True)
+            entries, values = tensor._indices(), tensor._values()
+            tensor = torch.sparse_coo_tensor(entries, values, tensor.shape, check_invariants=True)
+        else:
+            by_row = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
+            pointers = tensor.crow_indices() if by_row else tensor.ccol_indices()
+            entries = tensor.col_indices() if by_row else tensor.row_indices()
+            shape = list(tensor.shape)
+            torch.sparse_compressed_tensor(
+                pointers, entries, tensor.values(), shape, layout=tensor.layout, check_invariants=True
+            )
         return tensor.to_sparse_coo().coalesce()
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]

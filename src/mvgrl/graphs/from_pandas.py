@@ -26,6 +26,9 @@ def to_arrow(table: Any, place: str) -> Any:
             reason = shown(str(error).partition("\n")[0])
             raise InputError(f"{place} cannot be converted to an Arrow table ({reason}); give a pandas table") from None
     if table.index.name is not None:  # a named index is a column, often the ids
+        if table.index.name in table.columns:
+            name = shown(table.index.name)
+            raise InputError(f"{place} has a column {name} and an index of that name; rename or drop one")
         table = table.reset_index()
     names = [_as_text(name, f"{place}: a column name") for name in table.columns]
     ids = _id_columns(names, place)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
+from mvgrl.graphs.planetoid_pickle import read_pickle, to_array, to_matrix, to_neighbours
+from mvgrl.tables.budget import check_unpacked_size
 
 VALIDATION_NODES = 500
 _REMEDY = "it is damaged, download it again"
@@ -55,69 +55,40 @@ def read_planetoid(folder: Path, name: str) -> tuple[Graph, np.ndarray, dict[str
     return graph, classes.argmax(axis=1), splits
 
 
-class _StoredMatrix:
-    """Holds the arrays of a stored SciPy matrix, without the old SciPy class that the file names."""
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    _shape: tuple[int, int]
-
-
-class _Reader(pickle.Unpickler):
-    """Reads the arrays of a Planetoid file, and nothing else.
-
-    The datasets are published as Python 2 pickles, and a pickle can call any function while it is loaded. Only the
-    six names that these files need are allowed; any other name is rejected before it is looked up.
-    """
-
-    known = {  # noqa: RUF012
-        ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],  # its module has been renamed
-        ("numpy", "ndarray"): np.ndarray,
-        ("numpy", "dtype"): np.dtype,
-        ("scipy.sparse.csr", "csr_matrix"): _StoredMatrix,
-        ("collections", "defaultdict"): defaultdict,
-        ("__builtin__", "list"): list,
-    }
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Return the object for an allowed name."""
-        if (module, name) not in self.known:
-            raise pickle.UnpicklingError(f"it refers to {module}.{name}, which no Planetoid file needs")
-        return self.known[module, name]
-
-
 def _load(folder: Path, name: str, part: str) -> Any:
     path = _path(folder, name, part)
     try:
-        with path.open("rb") as file:
-            return _Reader(file, encoding="latin1", fix_imports=False).load()
+        check_unpacked_size(path, path.stat().st_size)
+        return read_pickle(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    except InputError:
+        raise
     except Exception as error:  # a damaged pickle may raise anything
-        raise InputError(f"{path} is not a Planetoid file: {error}; {_REMEDY}") from None
+        raise InputError(f"{path} is not a Planetoid file: {_reason(error)}; {_REMEDY}") from None
 
 
 def _features(folder: Path, name: str, part: str) -> sp.csr_array:
     """Read a sparse table with one row per node."""
     stored = _load(folder, name, part)
     try:
-        if not isinstance(stored, _StoredMatrix):
-            raise TypeError(f"it contains a {type(stored).__name__}, not a table")
-        table = sp.csr_array((stored.data, stored.indices, stored.indptr), shape=stored._shape)
-        table.check_format(full_check=True)  # SciPy does not check indices on use
+        table = to_matrix(stored)
         if table.dtype.kind not in "biuf" or not np.isfinite(table.data).all():
             raise ValueError("it contains a value that is not a finite number")
     except Exception as error:  # a pickle may hold anything in place of the arrays
-        raise InputError(f"{_path(folder, name, part)} is not a Planetoid file: {error}; {_REMEDY}") from None
+        raise InputError(f"{_path(folder, name, part)} is not a Planetoid file: {_reason(error)}; {_REMEDY}") from None
     return table
 
 
 def _classes(folder: Path, name: str, part: str, rows: int | None = None, most: int | None = None) -> np.ndarray:
     """Read a table with a row per node and a column per class, 1 where the node is in the class."""
-    table = _load(folder, name, part)
+    stored = _load(folder, name, part)
     path = _path(folder, name, part)
-    if not isinstance(table, np.ndarray) or table.ndim != 2 or table.dtype.kind not in "biuf" or not table.size:
+    try:
+        table = to_array(stored)
+    except ValueError:
+        table = np.zeros(0)
+    if table.ndim != 2 or not table.size:
         raise InputError(f"{path} is not a Planetoid file: it contains no table of classes; {_REMEDY}")
     if (rows is not None and len(table) != rows) or (most is not None and len(table) > most):
         wanted = f"{rows}" if most is None else f"at most {most}"
@@ -127,18 +98,21 @@ def _classes(folder: Path, name: str, part: str, rows: int | None = None, most: 
 
 def _ends(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Read the edges from the file that lists the neighbours of each node."""
-    neighbours = _load(folder, name, "graph")
+    stored = _load(folder, name, "graph")
     try:
-        sources = np.repeat(list(neighbours), [len(ends) for ends in neighbours.values()])
-        targets = np.array([end for ends in neighbours.values() for end in ends])
-        if sources.dtype.kind not in "iu" or targets.dtype.kind not in "iu":
-            raise TypeError("its nodes are not integers")
-    except Exception as error:  # a pickle may hold anything
+        neighbours = to_neighbours(stored, _path(folder, name, "graph").stat().st_size)
+    except ValueError as error:
         raise InputError(
             f"{_path(folder, name, 'graph')} is not a Planetoid file: it must list the neighbours of each node "
             f"({error}); {_REMEDY}"
         ) from None
-    return sources, targets
+    counts = np.array([len(ends) for ends in neighbours.values()], dtype=np.int64)
+    sources = np.repeat(np.array(list(neighbours), dtype=np.int64), counts)
+    return sources, np.fromiter((end for ends in neighbours.values() for end in ends), np.int64, int(counts.sum()))
+
+
+def _reason(error: Exception) -> str:
+    return shown(str(error).partition("\n")[0], 200)[1:-1]
 
 
 def _test_nodes(path: Path, first: int, count: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,11 @@ def is_data(value: Any) -> bool:
 def graph_arguments(data: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the arguments of ``Graph.from_edges`` for a ``Data``, and notes about ignored attributes."""
     sources, targets, weights, notes = _edges(data)
-    arguments = {"sources": sources, "targets": targets, "weights": weights, "nodes": data.num_nodes}
+    with warnings.catch_warnings():  # that the number of nodes follows from the edges, as in Graph.from_edges
+        if data.edge_index is not None:
+            warnings.simplefilter("ignore")
+        nodes = data.num_nodes
+    arguments = {"sources": sources, "targets": targets, "weights": weights, "nodes": nodes}
     return arguments | {"features": data.x, "offsets": getattr(data, "ptr", None)}, notes
 
 
@@ -57,6 +62,8 @@ def _edges(data: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
 
 
 def _ends(edge_index: Any) -> tuple[Any, Any]:
+    if not isinstance(edge_index, torch.Tensor):
+        raise InputError(f"edge_index is a {type(edge_index).__name__}; it must be a tensor, 2 × edges")
     ends = np.asarray(edge_index.detach().cpu())
     if ends.ndim != 2 or ends.shape[0] != 2:
         raise InputError(f"edge_index has shape {ends.shape}; it must be 2 × edges: sources, then targets")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def read(
     ['ann', 'bob', 'cy']
     """
     place = Path(path)
-    if place.is_dir():
+    if os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises an error if the name is too long
         _refuse(f"{place} is a folder", nodes=nodes, id_column=id_column, label_column=label_column)
         return _read_folder(place)
     extension = check_input_file(place, EXTENSIONS, "or a folder in TU or Planetoid format")
@@ -82,7 +83,9 @@ def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:
     try:
         if path.suffix.lower() == ".graphml":
             check_graphml(path)
-            graph = nx.read_graphml(path)
+            with warnings.catch_warnings():  # of keys without a type, which are read as text
+                warnings.simplefilter("ignore")
+                graph = nx.read_graphml(path)
         else:
             graph = _read_gml(path)
     except InputError:
@@ -119,7 +122,7 @@ def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
             graph = replace(graph, features=read_array(features))
         except InputError as error:
             message = str(error)
-            raise InputError(message if str(features) in message else f"{features}: {message}") from None
+            raise InputError(message if str(InputError(features)) in message else f"{features}: {message}") from None
     return NamedGraph(graph, np.arange(graph.nodes))
 
 
@@ -139,7 +142,9 @@ def _read_folder(folder: Path) -> NamedGraph:
             except OSError as error:
                 raise InputError(f"{place} is incomplete: {error}; download it again") from None
             except Exception as error:  # the formats have no checksums, so damaged files may raise anything
-                message = str(error) if str(place) in str(error) else f"{place} is damaged: {error}; download it again"
+                reason = shown(str(error).partition("\n")[0], 200)[1:-1]
+                named = isinstance(error, InputError) and str(InputError(place)) in str(error)
+                message = str(error) if named else f"{place} is damaged: {reason}; download it again"
                 raise InputError(message) from None
     raise InputError(
         f"{folder} is a folder in neither TU (NAME_A.txt, …) nor Planetoid format (ind.NAME.graph, …); "

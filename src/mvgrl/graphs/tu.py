@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -31,7 +32,7 @@ def read_tu(folder: Path, name: str) -> tuple[Graph, np.ndarray, tuple[str, ...]
     edges = _numbers(edge_file, 2)
     _check_edges(edge_file, edges, graph_of_node)
     label_file = folder / f"{name}_node_labels.txt"
-    node_labels = _numbers(label_file, 1)[:, 0] if label_file.exists() else None
+    node_labels = _numbers(label_file, 1)[:, 0] if os.path.lexists(label_file) else None
     if node_labels is not None and len(node_labels) != len(graph_of_node):
         counts = f"has labels for {len(node_labels)} nodes, but {indicator.name} has {len(graph_of_node)} nodes"
         raise InputError(f"{label_file} {counts}; {_REMEDY}")
@@ -85,10 +86,12 @@ def _numbers(path: Path, columns: int) -> np.ndarray:
     import pyarrow as pa
     from pyarrow import csv
 
+    from mvgrl.tables.files import arrow_source
+
     names = [str(i) for i in range(columns)]
     try:
         table = csv.read_csv(
-            path,
+            arrow_source(path),
             read_options=csv.ReadOptions(column_names=names),
             parse_options=csv.ParseOptions(quote_char=False),
             convert_options=csv.ConvertOptions(column_types=dict.fromkeys(names, pa.int64())),

@@ -55,7 +55,7 @@ def _opened(path: Path, writer: str) -> Iterator[BinaryIO]:
         return
     except InputError as error:
         reason = str(error)
-        if reason.startswith(str(path)):
+        if reason.startswith(str(InputError(path))):  # errors escape odd names of files
             raise
     except Exception as error:  # a damaged file may raise anything; NumPy's own messages recommend unsafe pickles
         reason = "it is truncated" if isinstance(error, EOFError) else f"{type(error).__name__} while reading it"

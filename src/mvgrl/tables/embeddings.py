@@ -136,7 +136,7 @@ def _read_numpy(path: Path) -> np.ndarray:
 def _read_ids(path: Path, count: int, id_column: str | None) -> Keyed:
     """Read the ids of a NumPy file from the table beside it; number the rows if there is none."""
     table = ids_path(path)
-    if not table.exists():
+    if not os.path.lexists(table):
         if id_column is not None:
             raise InputError(f"{table}, which should have the column {id_column!r}, does not exist; write it, or omit "
                              "the column")  # fmt: skip

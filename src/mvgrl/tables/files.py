@@ -52,13 +52,26 @@ def _read(
     return table, Place(str(path))
 
 
+def arrow_source(path: Path) -> Any:
+    """Return what Arrow can read: the path, or an open file if the name is not valid UTF-8.
+
+    >>> arrow_source(Path("edges.csv")).name
+    'edges.csv'
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return pa.PythonFile(path.open("rb"), mode="r")
+    return path
+
+
 def _read_parquet(path: Path) -> Any:
     """Read a Parquet file, in batches: a text that repeats is stored once and could unpack to any size."""
     try:
         declared = declared_sizes(path)
         check_unpacked_size(path, declared.total)
         rows = max(1, min(_MOST_ROWS, _BATCH // max(1, declared.longest)))
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(arrow_source(path)) as file:
             batches, size = [], 0
             for batch in file.iter_batches(rows):
                 batches.append(batch)
@@ -113,7 +126,7 @@ def _read_text(path: Path, separator: str, ids: Collection[str], float32: re.Pat
 
 def _parse(path: Path, separator: str, types: dict[str, Any]) -> Any:
     return csv.read_csv(
-        path,
+        arrow_source(path),
         # Without newlines_in_values, a quoted newline at the end of a block silently truncates its value.
         parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         convert_options=csv.ConvertOptions(column_types=types),

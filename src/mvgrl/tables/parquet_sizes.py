@@ -23,7 +23,7 @@ _PAGE = {2: None, 3: None, 5: {1: None}, 7: {}, 8: {1: None}}  # sizes; data pag
 
 @dataclass
 class Sizes:
-    """The memory for all values except repeated texts, and a limit for the length of a text that may be repeated."""
+    """The memory for all values except repeated texts, and a limit for the length of the texts of one row."""
 
     total: int = 0
     longest: int = 0
@@ -43,12 +43,14 @@ def declared_sizes(path: Path) -> Sizes:
         sizes = Sizes(8 * max(0, _number(metadata, 3)))
         for group in metadata.get(4, ()):
             rows = _number(group, 3)
-            for chunk in group.get(1, ()):
-                _add_column(file, chunk.get(3, {}), rows, sizes)
+            longest = sum(_add_column(file, chunk.get(3, {}), rows, sizes) for chunk in group.get(1, ()))
+            sizes.longest = max(sizes.longest, longest)
     return sizes
 
 
-def _add_column(file: BinaryIO, column: dict[int, Any], rows: int, sizes: Sizes) -> None:
+def _add_column(file: BinaryIO, column: dict[int, Any], rows: int, sizes: Sizes) -> int:
+    """Add the size of a column; return a limit for the length of a text that it may repeat."""
+    longest = 0
     kind = _number(column, 1)
     if not 0 <= kind < len(_WIDTHS):
         raise ValueError("a column has an unknown type")
@@ -59,9 +61,10 @@ def _add_column(file: BinaryIO, column: dict[int, Any], rows: int, sizes: Sizes)
             in_pages += max(_number(page.get(5, {}), 1), _number(page.get(8, {}), 1))
             sizes.total += _number(page, 2)
             if 7 in page:
-                sizes.longest = max(sizes.longest, _number(page, 2))
+                longest = max(longest, _number(page, 2))
         values = max(values, in_pages)
     sizes.total += values * _WIDTHS[kind]
+    return longest
 
 
 def _pages(file: BinaryIO, column: dict[int, Any]) -> Iterator[dict[int, Any]]:

@@ -45,6 +45,10 @@ def check_input_file(path: Path, extensions: Collection[str], also: str = "") ->
         name = str(path) if len(str(path)) <= 300 else shown(str(path), 300)
         reason = error.strerror or error
         raise InputError(f"{name} cannot be read: {reason}; check the path and its permissions") from None
+    except InputError:
+        raise
+    except ValueError:  # a NUL character or a lone surrogate, which no file system allows
+        raise InputError(f"{path} does not exist; check the path") from None
     return extension
 
 
