@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mvgrl import Graph, Settings
+from mvgrl import Graph, Settings, fit
 from mvgrl.automatic import EXACT_ENTRIES, TOP_K, resolve
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.matrices import SparseMatrix
@@ -63,12 +63,41 @@ def test_counts_are_scaled_by_row_and_measurements_by_column():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-def test_constant_features_are_not_scaled_to_zero(make):
-    same = make(np.tile([1.0, 5.0], (10, 1)))
-    assert resolve(path(10, features=same)).settings.normalise == "row"
-    assert "2 features scaled by row (the same for every node)" in chosen(path(10, features=same))
+def test_constant_features_are_replaced_by_structure(make):
+    for values, reason in (([1.0, 5.0], "the same for every node"), ([0.0, 0.0], "all zero")):
+        graph = path(10, features=make(np.tile(values, (10, 1))))
+        labelled = path(10, features=graph.features, node_labels=["C", "N"] * 5)
+        assert resolve(graph).settings.features == "degree-one-hot"
+        assert resolve(labelled).settings.features == "labels"
+        assert resolve(graph).settings.normalise == "row"
+        assert f"degrees as features (the given ones are {reason})" in chosen(graph)
+        assert f"node labels as features (the given ones are {reason})" in chosen(labelled)
+        assert "scaled" not in chosen(graph)
+        given = resolve(graph, {"features": "given"})
+        assert given.settings.features == "given"
+        assert given.settings.normalise == "row"
+        assert f"the given ones are {reason}" in given.choices["features"]
     one_changes = make(np.column_stack([np.ones(10), np.arange(10.0)]))
     assert resolve(path(10, features=one_changes)).settings.normalise == "standard"
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_features_that_scaling_makes_equal_count_as_constant(make):
+    one_column = path(10, features=make(np.arange(1.0, 11)[:, None]))
+    assert resolve(one_column).settings.features == "auto"
+    assert resolve(one_column, {"normalise": "row"}).settings.features == "degree-one-hot"
+    assert resolve(one_column, {"normalise": "none"}).settings.features == "auto"
+    one_of_eight = np.zeros((10, 8))
+    one_of_eight[:, 3] = np.arange(1, 11)
+    resolved = resolve(path(10, features=make(one_of_eight)))
+    assert (resolved.settings.features, resolved.settings.normalise) == ("auto", "standard")
+    assert "8 features scaled by column" in resolved.summary
+
+
+def test_constant_features_do_not_give_zero_vectors():
+    graph = path(12, features=np.zeros((12, 3)))
+    vectors = fit(graph, {"hidden": 8, "epochs": 2}, device="cpu").vectors()
+    assert np.abs(vectors).max(axis=1).min() > 0
 
 
 # Exact or sparse

@@ -30,3 +30,12 @@ def test_the_type_of_the_error_can_be_chosen() -> None:
 def test_invalid_input_and_settings_are_value_errors(error: type[Exception]) -> None:
     assert issubclass(error, MVGRLError)
     assert issubclass(error, ValueError)
+
+
+def test_message_is_one_printable_line_of_bounded_length():
+    message = str(InputError("two\nlines\tand \x00\x1b[31m\u202e\ud800 end"))
+    assert message == r"two lines and \x00\x1b[31m\u202e\ud800 end"
+    message.encode()
+    long = str(InputError("a" * 5000 + "; rename it"))
+    assert len(long) == 900
+    assert long.endswith("; rename it")

@@ -13,6 +13,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "mvgrl"
 # From top to bottom: a module may import modules above it, and none below.
 ORDER = (
     "errors",
+    "parsing",
     "runtime",
     "components",
     "definitions",
@@ -32,6 +33,7 @@ ORDER = (
     "model",
     "vectors",
     "history",
+    "tensor_file",
     "checkpoint",
     "inputs",
     "stacking",

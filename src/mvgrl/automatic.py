@@ -72,7 +72,7 @@ def resolve(
 
 
 def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str]) -> Settings:
-    """Scale mostly zero features by row, as fractions of their sum, and others by column."""
+    """Use the given features, scaled, unless they are the same for every node; else node labels or degrees."""
     encoder = FeatureEncoder(settings.features, "standard", settings.degree_cap).fit(graph)
     if encoder.kind_ != "given":
         if settings.features == AUTO:
@@ -80,13 +80,31 @@ def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str])
             choices["features"] = "node labels as features" if labels else "degrees as features (none are given)"
         # Scaling is for given features; on others only "standard" has an effect, and it is never chosen for them.
         return replace(settings, normalise="row") if settings.normalise == AUTO else settings
-    if settings.normalise != AUTO:
-        return settings
+    scaled = settings if settings.normalise != AUTO else _resolve_scaling(graph, settings, encoder, choices)
+    if not FeatureEncoder("given", scaled.normalise).fit(graph).is_constant(graph):
+        return scaled
+    assert graph.features is not None
+    zero = not np.any(graph.features.data if sp.issparse(graph.features) else graph.features)
+    reason = f"the given ones are {'all zero' if zero else 'the same for every node'}"
+    if settings.features != AUTO:
+        choices["features"] = f"given features ({reason}, so the vectors show little: use degree-one-hot instead)"
+        return scaled
+    choices.pop("normalise", None)
+    labels = graph.node_labels is not None
+    choices["features"] = f"{'node labels' if labels else 'degrees'} as features ({reason})"
+    normalise = "row" if settings.normalise == AUTO else settings.normalise
+    return replace(settings, features="labels" if labels else "degree-one-hot", normalise=normalise)
+
+
+def _resolve_scaling(graph: Graph, settings: Settings, encoder: FeatureEncoder, choices: dict[str, str]) -> Settings:
+    """Scale mostly zero features by row, as fractions of their sum, and others by column."""
     assert graph.features is not None
     values: np.ndarray = np.asarray(graph.features.data if sp.issparse(graph.features) else graph.features)
     filled = np.count_nonzero(values) / (graph.nodes * encoder.width)
     counts = filled < 0.25 and bool((values >= 0).all())
     constant = encoder.scale_ is not None and not encoder.scale_.any()  # centred, such features would be all zero
+    if counts and not constant:  # rows that are multiples of each other would become the same
+        counts = not FeatureEncoder("given", "row").fit(graph).is_constant(graph)
     how = "by column"
     if counts or constant:
         how = f"by row ({'mostly zeros, none negative' if counts else 'the same for every node'})"

@@ -1,27 +1,35 @@
-"""A checkpoint: everything a later process needs to continue a run bit for bit, in a file that cannot run code."""
+"""A checkpoint: everything a later process needs to continue a run bit for bit, in a file that cannot run code.
+
+All of it is checked before any of it is used: the fused optimizer, for one, trusts that its state has the shapes of the
+parameters, and would read and write past the end of shorter tensors.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import struct
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from mvgrl.errors import CheckpointError
-from mvgrl.history import History
+from mvgrl.errors import CheckpointError, shown
+from mvgrl.history import History, checked_losses
+from mvgrl.model import MVGRL
+from mvgrl.parsing import parse_json
 from mvgrl.tables.atomic import atomic_write
+from mvgrl.tensor_file import Layout, TensorFile, check_layouts, check_values, open_tensors, write_tensors
 
 _FORMAT = "mvgrl-checkpoint-1"
+_ADAM = ("step", "exp_avg", "exp_avg_sq")  # its state for every parameter that has had a gradient
 
 
 class RunState:
     """A run between two epochs: weights, optimizer, random state, history and the best weights so far."""
 
     def __init__(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator, identity: str
+        self, model: MVGRL, optimizer: torch.optim.Optimizer, generator: torch.Generator, identity: str
     ) -> None:
         self.model, self.optimizer, self.generator = model, optimizer, generator
         self.identity = identity  # settings, seed and graph: a run resumes only itself
@@ -50,56 +58,93 @@ class RunState:
 
     def load(self, path: Path) -> None:
         """Restore everything from a file written by :meth:`save` in a run with the same settings, seed and graph."""
-        about, tensors = _read(path)
-        if about["identity"] != self.identity:
+        try:
+            with open_tensors(path) as file:
+                losses = self._checked(path, file)
+                parts = {part: file.read(f"{part}/") for part in ("model", "best", "optimizer")}
+                generator = file.read("generator")[""]
+            for tensors in parts.values():
+                check_values(tensors)
+            _check_steps(parts["optimizer"])
+            _check_generator(generator, self.generator)
+        except FileNotFoundError:
+            raise CheckpointError(f"there is no checkpoint {path}; start without resume") from None
+        except (OSError, ValueError) as error:
             raise CheckpointError(
-                f"{path} belongs to another run ({about['identity']}, this one is {self.identity}): resume with the "
+                f"{path} is not an mvgrl checkpoint, or it is damaged ({error}); start a new run"
+            ) from None
+        self._restore(parts, generator)
+        self.history = History.replay(losses)
+
+    def _checked(self, path: Path, file: TensorFile) -> list[float]:
+        """Check the metadata and the layout of every tensor; return the losses."""
+        about = parse_json(file.metadata.get("mvgrl", ""))
+        if not isinstance(about, dict):
+            raise ValueError("its metadata is not a mapping")
+        if about.get("format") != _FORMAT:
+            raise CheckpointError(
+                f"{path} has format {shown(about.get('format'))}, but this version reads {_FORMAT!r}; start a new run"
+            )
+        identity = about.get("identity")
+        if not isinstance(identity, str):
+            raise ValueError("it does not say which run it belongs to")
+        if identity != self.identity:
+            raise CheckpointError(
+                f"{path} belongs to another run ({shown(identity)}, this one is {self.identity!r}): resume with the "
                 "settings, seed and graph it was started with, or start a new run under another name"
             )
-        try:
-            self.model.load_state_dict(_part(tensors, "model"))
-            state = self.optimizer.state_dict()
-            for name, tensor in _part(tensors, "optimizer").items():
-                index, entry = name.split("/")
-                state["state"].setdefault(int(index), {})[entry] = tensor
-            self.optimizer.load_state_dict(state)
-            self.generator.set_state(tensors["generator"])
-        except (KeyError, RuntimeError, ValueError) as error:
-            raise CheckpointError(
-                f"{path} does not fit this model ({error}); start a new run under another name"
-            ) from error
+        losses = checked_losses(about.get("losses"), self.model.settings.epochs)
+        check_layouts(file.layouts, self._expected(file, trained=bool(losses)))
+        return losses
+
+    def _expected(self, file: TensorFile, *, trained: bool) -> dict[str, Layout]:
+        """The layout of every tensor of this run; before the first epoch, there is nothing best and no optimizer."""
+        weights = {name: Layout.of(tensor) for name, tensor in self.model.state_dict().items()}
+        expected = {f"model/{name}": layout for name, layout in weights.items()}
+        expected["generator"] = Layout.of(self.generator.get_state())
+        if not trained:
+            return expected
+        expected |= {f"best/{name}": layout for name, layout in weights.items()}
+        for index, parameter in enumerate(self._learned()):
+            names = {entry: f"optimizer/{index}/{entry}" for entry in _ADAM}
+            if not any(name in file.layouts for name in names.values()):
+                continue  # the loss does not depend on it
+            expected |= dict.fromkeys(names.values(), Layout.of(parameter))
+            expected[names["step"]] = Layout((), torch.float32)
+        if not any(name.startswith("optimizer/") for name in expected):
+            raise ValueError("it has no state of the optimizer")
+        return expected
+
+    def _learned(self) -> list[Tensor]:
+        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+
+    def _restore(self, parts: dict[str, dict[str, Tensor]], generator: Tensor) -> None:
+        self.model.load_state_dict(parts["model"])
+        state: dict[str, Any] = self.optimizer.state_dict()
+        for name, tensor in parts["optimizer"].items():
+            index, entry = name.split("/")
+            state["state"].setdefault(int(index), {})[entry] = tensor
+        self.optimizer.load_state_dict(state)
+        self.generator.set_state(generator)
         device = next(self.model.parameters()).device
-        self.best = {name: tensor.to(device) for name, tensor in _part(tensors, "best").items()}
-        self.history = History.replay(about["losses"])
+        self.best = {name: tensor.to(device) for name, tensor in parts["best"].items()}
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    """Write a safetensors file through Python, since the package's writer hides the reason when the disk refuses."""
-    from safetensors.torch import save
-
-    path.write_bytes(save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata))
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            about = json.loads((file.metadata() or {})["mvgrl"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        if about["format"] != _FORMAT:
-            raise CheckpointError(
-                f"{path} has format {about['format']}, but this version reads {_FORMAT}; start a new run"
-            )
-    except FileNotFoundError:
-        raise CheckpointError(f"there is no checkpoint {path}; start without resume") from None
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"{path} is not an mvgrl checkpoint, or it is damaged ({error}); start a new run"
-        ) from None
-    return about, tensors
+def _check_steps(optimizer: dict[str, Tensor]) -> None:
+    for name, tensor in optimizer.items():
+        if name.endswith("/step") and (float(tensor) < 1 or float(tensor) % 1):
+            raise ValueError(f"tensor 'optimizer/{name}' is {float(tensor)}, not a number of steps")
 
 
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    start = len(prefix) + 1
-    return {name[start:]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}/")}
+def _check_generator(state: Tensor, own: torch.Generator) -> None:
+    """Reject a state of torch's Mersenne Twister from which it would read past the end of its numbers.
+
+    The state begins with the seed, the count of numbers left, whether it is seeded, and the place of the next number;
+    it ends with a number drawn in advance from the normal distribution, in two precisions, and whether there is one.
+    """
+    content = state.numpy().tobytes()
+    seed, left, seeded, following = struct.unpack_from("=QiiQ", content)
+    double, single = struct.unpack_from("=i", content, 5040)[0], content[5052]
+    place = (left, following) == (1, 0) or (1 <= left <= 624 and left + following == 625)
+    if (seed, seeded) != (own.initial_seed(), 1) or not place or {double, single} - {0, 1}:
+        raise ValueError("tensor 'generator' is not a state of this run's random generator")

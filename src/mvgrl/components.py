@@ -7,11 +7,12 @@ its class, never a comparison of its name elsewhere.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
-from mvgrl.errors import SettingsError, check_name
+from mvgrl.errors import SettingsError, check_name, shown
 
 C = TypeVar("C", bound="Component")
 
@@ -69,12 +70,12 @@ def resolve(
         return custom(choice)
     if not isinstance(choice, Mapping):
         raise SettingsError(
-            f"{kind} is {choice!r} ({type(choice).__name__}); give a name such as {next(iter(registry))!r}, "
+            f"{kind} is {shown(choice)} ({type(choice).__name__}); give a name such as {next(iter(registry))!r}, "
             f"a mapping with a 'name', or a {base.__name__} object"
         )
     parameters = dict(choice)
     if "name" not in parameters:
-        raise SettingsError(f"the {kind} {parameters!r} has no 'name'; give one of {', '.join(registry)}")
+        raise SettingsError(f"the {kind} {shown(parameters)} has no 'name'; give one of {', '.join(registry)}")
     name = parameters.pop("name")
     check_name(kind, name, registry)
     known = [field.name for field in fields(registry[name])]
@@ -95,8 +96,8 @@ def is_registered(component: Component, registry: Mapping[str, type[Component]])
 def check_positive(component: Component, parameter: str) -> None:
     """Reject a parameter that is not a number above 0."""
     value = getattr(component, parameter)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise SettingsError(f"{component.name}: {parameter} is {value!r}; it must be a number above 0")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= sys.float_info.max:
+        raise SettingsError(f"{component.name}: {parameter} is {shown(value)}; it must be a number above 0")
 
 
 def _parsed(kind: str, text: str) -> dict[str, Any]:
@@ -107,7 +108,8 @@ def _parsed(kind: str, text: str) -> dict[str, Any]:
         key, equals, value = parameter.partition("=")
         if not equals:
             raise SettingsError(
-                f"the {kind} {text!r} has {parameter!r} where parameter=value is expected, as in {name}:top_k=32"
+                f"the {kind} {shown(text)} has {shown(parameter)} where parameter=value is expected, "
+                f"as in {name[:20]}:top_k=32"
             )
         found[key] = _number(value)
     return found

@@ -7,9 +7,10 @@ from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
 from typing import Any, Self
 
 from mvgrl.components import Component
-from mvgrl.errors import SettingsError, check_name
+from mvgrl.errors import SettingsError, check_name, shown
 
 _ABOVE_ZERO = 5e-324  # the smallest such number
+_LARGEST_INTEGER = 2**63 - 1  # of torch and NumPy
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Spec:
         if self.kind is bool or isinstance(value, bool):
             return self.kind is bool and isinstance(value, bool)
         types = int if self.kind is int else (int, float)
-        return isinstance(value, types) and self.low <= value < self.high
+        most = _LARGEST_INTEGER if isinstance(value, int) else self.high  # it may not even fit into a float
+        return isinstance(value, types) and self.low <= value <= most and value < self.high
 
 
 def choice(default: str | tuple[str, ...] | None, help: str, *, later: bool = False) -> Any:
@@ -115,7 +117,8 @@ class Sealed:
             if spec.kind is str:
                 check_name(f.name, value, names[f.name])
             elif not spec.fits(value):
-                raise SettingsError(f"{f.name} is {value!r}; it must be {spec.allowed}")
+                limit = ", and below 2^63" if isinstance(value, int) and value > _LARGEST_INTEGER else ""
+                raise SettingsError(f"{f.name} is {shown(value)}; it must be {spec.allowed}{limit}")
 
 
 def _plain(value: Any) -> Any:

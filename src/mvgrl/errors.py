@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any
 
+# Failures of the machine; every other failure to write is blamed on the path.
+_MACHINE_FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE}
+
+
+_LONGEST = 900  # characters of a message
+
 
 class MVGRLError(Exception):
-    """Base class of every error the library raises on purpose."""
+    """Base class of every error the library raises on purpose.
+
+    The message is one line that can be printed anywhere, whatever a file or another library has put into it.
+
+    >>> str(MVGRLError("the id 'a\\0' is\\nbad"))
+    "the id 'a\\\\x00' is bad"
+    """
+
+    def __init__(self, message: object = "") -> None:
+        text = re.sub(r"[ ]*[\n\r\t]+[ ]*", " ", str(message).strip())
+        text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+        super().__init__(text if len(text) <= _LONGEST else _without_middle(text, _LONGEST))
 
 
 class InputError(MVGRLError, ValueError):
@@ -27,6 +47,15 @@ class CheckpointError(MVGRLError):
     """A checkpoint is damaged, has an unknown format, or belongs to another run."""
 
 
+def cannot_write(path: str | os.PathLike[str], error: OSError) -> MVGRLError:
+    """Return the error for a failed write: a problem of the path, or one of the machine."""
+    name = str(path) if len(str(path)) <= 300 else shown(str(path), 300)
+    reason = f"{name} cannot be written: {error.strerror or error}"
+    if error.errno in _MACHINE_FAILURES:
+        return MachineError(f"{reason}; free some space or choose another path")
+    return InputError(f"{reason}; choose another path")
+
+
 def shown(value: object, limit: int = 80) -> str:
     """Return the ``repr`` of a value for an error message, without its middle if it is long.
 
@@ -34,8 +63,10 @@ def shown(value: object, limit: int = 80) -> str:
     ("'cat'", "'aaaaaaaaa…aaaaaaaa'")
     """
     text = repr(value)
-    if len(text) <= limit:
-        return text
+    return text if len(text) <= limit else _without_middle(text, limit)
+
+
+def _without_middle(text: str, limit: int) -> str:
     return f"{text[: limit // 2]}…{text[len(text) - (limit - 1) // 2 :]}"
 
 

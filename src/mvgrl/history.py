@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mvgrl.errors import MVGRLError
 
@@ -59,6 +59,25 @@ class History:
         for loss in losses:
             history.add(loss)
         return history
+
+
+def checked_losses(losses: Any, most: int | None = None) -> list[float]:
+    """Return the losses that a file holds; anything but a list of at most ``most`` finite numbers is a ``ValueError``.
+
+    >>> checked_losses([0.5, 0.25])
+    [0.5, 0.25]
+    """
+    if not isinstance(losses, list) or any(type(loss) not in (int, float) for loss in losses):
+        raise ValueError("its losses are not a list of numbers")
+    try:
+        numbers = [float(loss) for loss in losses]
+    except OverflowError:
+        numbers = [math.inf]
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError("its losses are not all finite")
+    if most is not None and len(numbers) > most:
+        raise ValueError(f"it has {len(numbers):,} losses, but the run has at most {most:,} epochs")
+    return numbers
 
 
 def check_finite(loss: float) -> None:

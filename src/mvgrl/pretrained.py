@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,18 +11,21 @@ from typing import Any, NamedTuple
 import torch
 
 import mvgrl
-from mvgrl.checkpoint import write_tensors
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, cannot_write, check_name, shown
 from mvgrl.graphs.features import FeatureEncoder
-from mvgrl.history import History
+from mvgrl.history import History, checked_losses
 from mvgrl.model import MVGRL
+from mvgrl.parsing import parse_json
 from mvgrl.runtime import resolve_device
 from mvgrl.settings import Output, Settings
-from mvgrl.tables.atomic import atomic_folder, cannot_write, check_writable
+from mvgrl.tables.atomic import atomic_folder, check_writable
+from mvgrl.tensor_file import Layout, TensorFile, check_layouts, check_values, open_tensors, write_tensors
 from mvgrl.training import Trained
 
 _FORMAT = "mvgrl-model-2"
 _OLDER = "mvgrl-model-1"  # of 0.1: its settings contain the options of the output
+_LONGEST_CONFIG = 2**26  # bytes; the losses of a million epochs take half of it
+_FILES = {"config.json", "model.safetensors", "README.md"}
 _REMEDY = "give a folder written by mvgrl train, or by save() in Python"
 
 
@@ -59,6 +63,12 @@ def check_model_folder(folder: str | Path) -> Path:
         raise cannot_write(folder, error) from None
     if taken:
         raise InputError(f"{folder} exists and is not an mvgrl model; nothing was written: choose another name")
+    others = sorted({path.name for path in folder.iterdir()} - _FILES) if folder.exists() else []
+    if others:  # the folder is replaced as a whole
+        raise InputError(
+            f"{folder} contains {shown(others[0])}, which is not part of the model; nothing was written: move it, or "
+            "choose another name"
+        )
     check_writable(folder)
     return folder
 
@@ -73,35 +83,83 @@ class Loaded(NamedTuple):
 
 def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> Loaded:
     """Read the model of a folder; a damaged or foreign folder is rejected. Models saved by 0.1 can be read."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; {_REMEDY}")
     config = _config(folder)
     where = resolve_device(device)
     try:
-        tensors = load_file(folder / "model.safetensors")
         settings, output = _settings(config)
-        arrays = {name[9:]: tensor.numpy() for name, tensor in tensors.items() if name.startswith("features/")}
-        encoder = FeatureEncoder.from_arrays(arrays, **config["features"])
-        model = MVGRL(settings, config["width"], largest=config["largest"])
-        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model/")})
-        history = History.replay(float(loss) for loss in config["losses"])
-        about = dict(config["about"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        version = config.get("version", "an unknown version")
+        width, largest = (_count(config, name) for name in ("width", "largest"))
+        losses, about = checked_losses(config["losses"]), _mapping(config, "about")
+        with open_tensors(folder / "model.safetensors") as file:
+            _check_model(file, settings, width, largest)
+            weights, arrays = file.read("model/"), file.read("features/")
+        check_values(weights)
+        encoder = _encoder(arrays, _mapping(config, "features"), width)
+        model = MVGRL(settings, width, largest=largest)
+        model.load_state_dict(weights)
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError, ArithmeticError, AttributeError) as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else error
         raise InputError(
-            f"{folder} does not contain a complete model ({error}), as saved by mvgrl {version}; save it again"
+            f"{folder} does not contain a complete model ({reason}), as saved by mvgrl {_version(config)}; "
+            "save it again"
         ) from None
-    return Loaded(Trained(model.to(where), encoder, history), output, about)
+    return Loaded(Trained(model.to(where), encoder, History.replay(losses)), output, about)
+
+
+def _check_model(file: TensorFile, settings: Settings, width: int, largest: int) -> None:
+    """Compare the tensors of a file with those of a model with these settings, without building it.
+
+    The first comparison is with a lower bound: even the shapes of an absurdly large model take long to work out.
+    """
+    encoders, hidden, layers = settings.encoder.count(len(settings.views)), settings.hidden, settings.layers
+    entries = encoders * hidden * (width + (layers - 1) * hidden)
+    if encoders * layers > len(file.layouts) or entries > file.entries:
+        raise ValueError(
+            f"{len(file.layouts)} tensors of {file.entries:,} entries in all are too few for hidden={hidden}, "
+            f"layers={layers} and width={width}"
+        )
+    with torch.device("meta"):  # shapes only: nothing is allocated
+        model = MVGRL(settings, width, largest=largest)
+    features = {name: layout for name, layout in file.layouts.items() if name.startswith("features/")}
+    if any(layout.dtype is None for layout in features.values()):
+        raise ValueError("the features have tensors of an unknown type")
+    expected = {f"model/{name}": Layout.of(tensor) for name, tensor in model.state_dict().items()}
+    check_layouts(file.layouts, expected | features)
+
+
+def _encoder(arrays: Mapping[str, torch.Tensor], settings: dict[str, Any], width: int) -> FeatureEncoder:
+    for name in settings:
+        check_name("setting of the features", name, ("kind", "normalise", "degree_cap"))
+    encoder = FeatureEncoder.from_arrays({name: array.numpy() for name, array in arrays.items()}, **settings)
+    if encoder.width != width:
+        raise ValueError(f"its features have {encoder.width} columns, but its width is {width}")
+    return encoder
+
+
+def _count(config: Mapping[str, Any], name: str) -> int:
+    value = config[name]
+    if type(value) is not int or not 1 <= value < 2**31:
+        raise ValueError(f"{name} is {shown(value)}; it must be an integer, at least 1")
+    return value
+
+
+def _mapping(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(config[name], dict):
+        raise ValueError(f"{name} is {shown(config[name])}; it must be a mapping")
+    return dict(config[name])
+
+
+def _version(config: Mapping[str, Any]) -> str:
+    version = config.get("version")
+    return version[:40] if isinstance(version, str) else "an unknown version"
 
 
 def _settings(config: Mapping[str, Any]) -> tuple[Settings, Output]:
-    values = dict(config["settings"])
+    values = _mapping(config, "settings")
     if config["format"] != _OLDER:
-        return Settings.from_dict(values), Output.from_dict(config["output"])
+        return Settings.from_dict(values), Output.from_dict(_mapping(config, "output"))
     output = {name: values.pop(name) for name in Output.__dataclass_fields__ if name in values}
     return Settings.from_dict(values), Output.from_dict(output)
 
@@ -125,7 +183,11 @@ def _is_model(folder: Path) -> bool:
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     try:
-        config = json.loads(path.read_text())
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block
+            raise ValueError("it is not a regular file")
+        if path.stat().st_size > _LONGEST_CONFIG:
+            raise ValueError(f"it is longer than {_LONGEST_CONFIG:,} bytes")
+        config = parse_json(path.read_text())
         known = isinstance(config, dict) and str(config.get("format", "")).startswith("mvgrl-model-")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -135,10 +197,9 @@ def _config(folder: Path) -> dict[str, Any]:
     if not known:
         raise InputError(f"{folder} is not an mvgrl model: its config.json belongs to something else; {_REMEDY}")
     if config["format"] not in (_FORMAT, _OLDER):
-        saved = config.get("version", "an unknown version")
         raise InputError(
-            f"{path} was saved by mvgrl {saved} in format {config['format']}, but this version, {mvgrl.__version__}, "
-            f"reads {_FORMAT}; update mvgrl"
+            f"{path} was saved by mvgrl {_version(config)} in format {shown(config['format'])}, but this version, "
+            f"{mvgrl.__version__}, reads {_FORMAT}; update mvgrl"
         )
     return config
 

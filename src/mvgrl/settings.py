@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Self
 
 from mvgrl.components import Component, is_registered, resolve
 from mvgrl.definitions import Sealed, choice, integer, number, positive, switch
-from mvgrl.errors import SettingsError, check_name
+from mvgrl.errors import SettingsError, check_name, shown
 
 TASKS = ("node", "graph")
 CODES = ("projected", "encoded", "layers")
@@ -134,6 +134,8 @@ class Settings(Sealed, TrainingFields, TaskField):
             if getattr(self, name) is None:
                 setattr(self, name, value)
         views = (self.views,) if isinstance(self.views, (str, Component, Mapping)) else self.views
+        if not isinstance(views, Iterable):
+            raise SettingsError(f"views is {shown(views)}; it must be a list of names, such as ['adjacency', 'ppr']")
         self.views = tuple(kinds()["views"].resolve("view", view) for view in views)
         for name, kind in kinds().items():
             if name != "views" and getattr(self, name) != AUTO:

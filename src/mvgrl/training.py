@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
@@ -25,6 +26,7 @@ from mvgrl.runtime import generator_for, kept_between_steps, resolve_device
 from mvgrl.sampling import NodeBatches
 from mvgrl.settings import Output, Settings
 from mvgrl.stacking import stack_size, train_stack
+from mvgrl.tables.leftovers import hold
 from mvgrl.vectors import node_and_graph_vectors
 from mvgrl.views import ViewCache
 
@@ -155,16 +157,17 @@ def fit(
     runs = []
     for number in seeds:
         batches, model = inputs.batches(number), inputs.model(number)
-        history = train(
-            model,
-            batches,
-            seed=number,
-            callbacks=callbacks,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-            checkpoint_every=checkpoint_every,
-            resume=resume,
-            identity=f"{inputs.settings.id}-{number}-{inputs.graph.content_fingerprint}",
-        )
+        with nullcontext() if checkpoint is None else hold(Path(checkpoint)):
+            history = train(
+                model,
+                batches,
+                seed=number,
+                callbacks=callbacks,
+                checkpoint=None if checkpoint is None else Path(checkpoint),
+                checkpoint_every=checkpoint_every,
+                resume=resume,
+                identity=f"{inputs.settings.id}-{number}-{inputs.graph.content_fingerprint}",
+            )
         runs.append(Trained(model, inputs.encoder, history, inputs, inputs.choices))
     return runs[0] if one else runs
 

@@ -70,6 +70,14 @@ def test_views_in_a_file_may_be_text_a_list_or_tables(folder):
         ("device = 3", ["device is 3"]),
         ("sampler = 'wlak'", ["'wlak'", "did you mean 'walk'"]),
         ("mode = 'multi-scale'", ["'multi-scale'", "'diffpool-2'"]),
+        (f"views = {'[' * 5000}{']' * 5000}", ["nested more than 32 levels"]),
+        (f"views = {'{a=' * 5000}1{'}' * 5000}", ["nested more than 32 levels"]),
+        (f"{'a.' * 5000}a = 1", ["nested more than 32 levels"]),
+        (f"hidden = {'9' * 5000}", ["not valid TOML"]),
+        (f"hidden = {'9' * 400}", ["hidden is 999", "…"]),
+        (f"{'a' * 5000} = 1", ["unknown setting", "…"]),
+        ("views = [[1]]", ["[1]"]),
+        ("task = ['node']", ["task ['node']"]),
     ],
 )
 def test_error_in_a_file_names_the_file(refused, graph, text, words):

@@ -13,7 +13,10 @@ import pytest
 
 from mvgrl.errors import InputError
 from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.reproduce import overview
+from mvgrl.reports.report import write_report
 
+PUBLISHED = Path(__file__).parents[2] / "results" / "runs.jsonl"
 RUN = Run("node-clustering", "cora", "best", "trained", 0, {"nmi": 0.5}, 10, 0.1, "cpu", "abc", {"torch": "2"})
 
 
@@ -62,6 +65,76 @@ def test_a_truncated_or_foreign_line_is_skipped_and_the_next_is_complete(
     with caplog.at_level(logging.WARNING):
         assert [run.seed for run in ledger] == [0, 1]
     assert "line 2 is not a run" in caplog.text
+
+
+def line_with(**values: object) -> str:
+    return json.dumps({**asdict(RUN), **values})
+
+
+FOREIGN = {
+    "an unknown score": line_with(scores={"nmj": 0.5}),
+    "an unknown score beside a known one": line_with(scores={"nmi": 0.5, "f1": 0.5}),
+    "a score that is a list": line_with(scores={"nmi": [0.5]}),
+    "a score that is true": line_with(scores={"nmi": True}),
+    "a score that is missing": line_with(scores={"nmi": None}),
+    "a score that is not finite": line_with(scores={"nmi": float("nan")}),
+    "a score beyond the floats": line_with(scores={"nmi": 10**400}),
+    "a score whose sum overflows": line_with(scores={"nmi": 1.7e308}),
+    "scores in a list": line_with(scores=[0.5]),
+    "a seed that is true": line_with(seed=True),
+    "a seed that is a float": line_with(seed=1.0),
+    "a negative seed": line_with(seed=-1),
+    "a huge seed": line_with(seed=10**400),
+    "a seed that is a list": line_with(seed=[1]),
+    "epochs that are text": line_with(epochs="10"),
+    "epochs that are a list": line_with(epochs=[10]),
+    "negative epochs": line_with(epochs=-1),
+    "no epochs": line_with(epochs=None),
+    "seconds that are text": line_with(seconds="1"),
+    "negative seconds": line_with(seconds=-1.0),
+    "huge seconds": line_with(seconds=1e308),
+    "versions that are not text": line_with(versions={"torch": 2}),
+    "nested versions": line_with(versions={"torch": {"cpu": "2"}}),
+    "versions in a list": line_with(versions=["torch"]),
+    "half a character": line_with(device="\ud800"),
+    "half a character in the versions": line_with(versions={"\udfff": "1"}),
+    "an unhashable name": line_with(variant={"id": "trained"}),
+    "an unhashable setting": line_with(setting=["best"]),
+    "a reason that is a number": line_with(scores={}, failed=1),
+    "5,000 levels": "[" * 5000 + "]" * 5000,
+    "200,000 levels": '{"a":' * 200_000 + "1" + "}" * 200_000,
+    "5,000 levels in a score": line_with(scores={"nmi": 0}).replace("0}", "[" * 5000 + "]" * 5000 + "}"),
+    "a long number": line_with(seed=0).replace('"seed": 0', '"seed": ' + "9" * 5000),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_a_line_that_no_report_could_use_is_skipped(
+    what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger = Ledger(tmp_path / "runs.jsonl")
+    ledger.path.write_text(FOREIGN[what] + "\n" + line_with(seed=7) + "\n")
+    logging.getLogger("mvgrl").propagate = True  # an earlier test of the CLI may have disabled it
+    with caplog.at_level(logging.WARNING):
+        assert [run.seed for run in ledger] == [7]
+    assert "line 1 is not a run" in caplog.text
+
+
+def test_reports_work_whatever_else_is_in_the_ledger(tmp_path: Path) -> None:
+    ledger = tmp_path / "runs.jsonl"
+    names = ("experiment", "dataset", "variant", "setting", "recipe")
+    unknown = [
+        line_with(**{name: value}) for name in names for value in ("", "nothing", "node-slips", "mutag", "__x__")
+    ]
+    ledger.write_text("\n".join([*FOREIGN.values(), *unknown, PUBLISHED.read_text().partition("\n")[0]]) + "\n")
+    for suffix in (".html", ".md"):
+        assert write_report(tmp_path / f"report{suffix}", ledger)["runs"] == 1
+    assert {row["done"] for row in overview(Ledger(ledger))} == {0}  # it counts runs under best; that one is not
+
+
+def test_every_published_run_is_accepted() -> None:
+    lines = [line for line in PUBLISHED.read_text().split("\n") if line]
+    assert len(list(Ledger(PUBLISHED))) == len(lines) > 3000
 
 
 def test_two_processes_do_not_corrupt_the_ledger(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
+from mvgrl.graphs.convert import to_named
+from mvgrl.graphs.read import read
 
 
 def dense(graph):
@@ -244,3 +246,25 @@ def test_joining_graphs_with_different_features_is_rejected():
         Graph.join([wide, narrow])
     with pytest.raises(InputError, match="no graphs were given"):
         Graph.join([])
+
+
+# Weights that overflow
+
+
+def test_weights_whose_sum_overflows_are_rejected(input_error, tmp_path):
+    words = ("weights are too large", "node 1", "scale all weights down")
+    input_error(lambda: Graph.from_edges([0, 1, 2], [1, 2, 3], [1.0, 1e308, 1e308]), "too large", "node 2")
+    input_error(lambda: Graph.from_edges([0, 1], [1, 2], [1e308, 1e308]), *words)
+    input_error(lambda: Graph.from_edges([0, 0], [1, 1], [1e308, 1e308]), "inf at (0, 1)")
+    input_error(lambda: Graph.from_scipy(np.array([[0, 1e308, 0], [1e308, 0, 1e308], [0, 1e308, 0]])), *words)
+    input_error(lambda: Graph.from_edges([0, 2], [1, 3], [1e308, 1e308]), "too large")  # views use the total, too
+    input_error(lambda: Graph.from_edges([0], [1], [10**400]), "weights are not numbers")
+    assert Graph.from_edges([0, 1], [1, 2], [1e307, 1e307]).edges == 2
+
+
+def test_node_with_weights_that_overflow_is_named_by_its_id(input_error, tmp_path):
+    (tmp_path / "edges.csv").write_text("source,target,weight\nann,bob,1e308\nbob,cy,1e308\n")
+    input_error(lambda: read(tmp_path / "edges.csv"), "too large", "'bob'")
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("ann", "bob", 1e308), ("bob", "cy", 1e308)])
+    input_error(lambda: to_named(graph), "too large", "'bob'")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 
 import pytest
 
-from mvgrl.errors import InputError, MachineError
-from mvgrl.tables.atomic import atomic_folder, atomic_write, cannot_write, check_writable
+from mvgrl.errors import InputError, MachineError, cannot_write
+from mvgrl.tables.atomic import atomic_folder, atomic_write, check_writable
 
 
 def test_file_appears_only_when_complete(tmp_path):
@@ -133,3 +134,62 @@ def test_full_disk_keeps_the_old_file_and_leaves_no_temporary_file(tmp_path, fil
             temporary.write_text("new" * 100)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_link_is_kept_and_its_target_is_replaced(tmp_path):
+    for name, write in (("a.txt", atomic_write), ("model", atomic_folder)):
+        target, link = tmp_path / "elsewhere" / name, tmp_path / f"link-{name}"
+        link.symlink_to(target)
+        for text in ("old", "new"):
+            with write(link) as temporary:
+                (temporary / "a" if name == "model" else temporary).write_text(text)
+        assert link.is_symlink()
+        assert (target / "a" if name == "model" else target).read_text() == "new"
+        assert list(target.parent.glob(".*")) == []
+
+
+def test_folder_is_complete_at_every_moment_of_its_replacement(tmp_path):
+    folder = tmp_path / "model"
+    with atomic_folder(folder) as new:
+        (new / "a").write_text("old")
+    seen = set()
+
+    def look(event, arguments):
+        if event.startswith(("os.", "shutil.", "open")) and watching:
+            watching.clear()  # looking raises events, too
+            seen.add((folder / "a").read_text())
+            watching.append(True)
+
+    watching: list[bool] = []
+    sys.addaudithook(look)
+    with atomic_folder(folder) as new:
+        (new / "a").write_text("new")
+        watching.append(True)
+    watching.clear()
+    assert seen == {"old", "new"}
+
+
+def test_folder_moved_away_by_a_killed_process_is_put_back(tmp_path):
+    for name in ("lost", "replaced"):
+        moved = tmp_path / f".{name}.mvgrl-0123" / "replaced" / name
+        moved.mkdir(parents=True)
+        (moved / "a").write_text("old")
+    (tmp_path / "replaced").mkdir()
+    (tmp_path / "replaced" / "a").write_text("new")
+    check_writable(tmp_path / "anything.txt")
+    assert (tmp_path / "lost" / "a").read_text() == "old"
+    assert (tmp_path / "replaced" / "a").read_text() == "new"
+    assert {path.name for path in tmp_path.iterdir()} == {"lost", "replaced"}
+
+
+def test_names_that_are_too_long_in_bytes_are_rejected_before_any_work(tmp_path):
+    for path in (tmp_path / ("é" * 126 + ".csv"), tmp_path / "new" / ("n" * 256), tmp_path / ("n" * 256) / "a.csv"):
+        with pytest.raises(InputError, match="cannot be written: File name too long"):
+            check_writable(path)
+    check_writable(tmp_path / ("é" * 125 + ".csv"))
+
+
+def test_loop_of_links_is_rejected(tmp_path):
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(InputError, match="symbolic links"):
+        check_writable(tmp_path / "loop.csv")

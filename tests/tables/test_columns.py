@@ -66,11 +66,11 @@ def test_ids_of_all_columns_have_one_type(input_error):
 
 
 def test_labels_keep_their_type_and_may_be_missing():
-    assert to_labels(column([3, 4])).dtype.kind == "i"
-    assert to_labels(column(["x", None])).tolist() == ["x", ""]
-    np.testing.assert_array_equal(to_labels(column([3, None])), [3, np.nan])
-    assert to_labels(column([True, False])).dtype == bool
-    assert to_labels(column(["a", "b"]).dictionary_encode()).tolist() == ["a", "b"]
+    assert to_labels(PLACE, "x", column([3, 4])).dtype.kind == "i"
+    assert to_labels(PLACE, "x", column(["x", None])).tolist() == ["x", ""]
+    np.testing.assert_array_equal(to_labels(PLACE, "x", column([3, None])), [3, np.nan])
+    assert to_labels(PLACE, "x", column([True, False])).dtype == bool
+    assert to_labels(PLACE, "x", column(["a", "b"]).dictionary_encode()).tolist() == ["a", "b"]
 
 
 def test_columns_are_found_by_their_usual_names(input_error):
@@ -87,4 +87,4 @@ def test_columns_are_found_by_their_usual_names(input_error):
 
 
 def test_empty_column_stays_empty():
-    assert len(to_array(pa.chunked_array([], pa.string()))) == 0
+    assert len(to_array(PLACE, "x", pa.chunked_array([], pa.string()))) == 0

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
+import tempfile
 import threading
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +16,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.views import PPR, Adjacency, Heat, View, ViewCache, cache
 
@@ -123,6 +125,72 @@ def damage_structure(path):
     np.savez(path, key=key, data=np.ones(1), indices=np.array([99]), indptr=np.array([0] * 12 + [1]))
 
 
+def damage_values(path):
+    change(path, lambda arrays: arrays["dense"].__setitem__((0, 0), 0.123))
+
+
+def damage_type(path):
+    change(path, lambda arrays: arrays.update(dense=arrays["dense"].astype(np.float32)))
+
+
+def damage_object(path):
+    change(path, lambda arrays: arrays.update(dense=arrays["dense"].astype(object)))
+
+
+def damage_nan(path):
+    change(path, lambda arrays: arrays["dense"].fill(np.nan), checksum=True)
+
+
+def damage_text(path):
+    change(path, lambda arrays: arrays.update(dense=arrays["dense"].astype(str)), checksum=True)
+
+
+def damage_more_arrays(path):
+    change(path, lambda arrays: arrays.update(more=np.zeros(3)), checksum=True)
+
+
+def damage_checksum(path):
+    change(path, lambda arrays: arrays.update(checksum=np.zeros(32, np.uint8)))
+
+
+def damage_no_checksum(path):
+    change(path, lambda arrays: arrays.pop("checksum"))
+
+
+def damage_compressed(path):
+    with np.load(path) as stored:
+        np.savez_compressed(path, **stored)
+
+
+def damage_declared(path):
+    """The file says that its array has 10¹⁰ entries."""
+    with np.load(path) as stored:
+        key, checksum = stored["key"], stored["checksum"]
+    np.savez(path, key=key, checksum=checksum)
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (100000, 100000), }"
+    header = header.ljust(117) + b"\n"
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("dense.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(80))
+
+
+def damage_brackets(path):
+    header = b"(" * 9000 + b"\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("key", "checksum", "dense"):
+            archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+
+
+def change(path, edit, *, checksum=False):
+    """Rewrite a file with other arrays; with a matching checksum, as an attacker would."""
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    edit(arrays)
+    if checksum:
+        held = {name: array for name, array in arrays.items() if name not in ("key", "checksum")}
+        arrays["checksum"] = np.frombuffer(cache._checksum(str(arrays["key"]), held), np.uint8)
+    np.savez(path, **arrays)
+
+
 class Trap:
     """Creates a file when it is unpickled."""
 
@@ -133,7 +201,7 @@ class Trap:
         return Path.touch, (self.trace,)
 
 
-DAMAGES = [damage_cut, damage_flip, damage_empty, damage_foreign, damage_missing, damage_shape, damage_structure]
+DAMAGES = [value for name, value in list(globals().items()) if name.startswith("damage_")]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -147,6 +215,105 @@ def test_a_damaged_file_is_recomputed_and_replaced(damage, tmp_path, computed, r
     assert len(computed) == 2
     np.testing.assert_array_equal(store.get(PPR(), graph), expected)
     assert len(computed) == 2
+
+
+VALUES = {
+    "another value": lambda arrays: arrays["data"].__setitem__(0, 0.123),
+    "swapped values": lambda arrays: arrays.update(data=arrays["data"][::-1].copy()),
+}
+STRUCTURE = {
+    "a column out of range": lambda arrays: arrays["indices"].__setitem__(0, 99),
+    "negative columns": lambda arrays: arrays.update(indices=-arrays["indices"] - 1),
+    "columns that are floats": lambda arrays: arrays.update(indices=arrays["indices"].astype(float)),
+    "too few entries": lambda arrays: arrays.update(data=arrays["data"][:-1], indices=arrays["indices"][:-1]),
+    "more entries than n²": lambda arrays: arrays.update(data=np.ones(1000), indices=np.zeros(1000, int)),
+    "too few rows": lambda arrays: arrays.update(indptr=arrays["indptr"][:-1]),
+    "rows beyond the end": lambda arrays: arrays.update(indptr=arrays["indptr"] * 10**6),
+    "values that are not finite": lambda arrays: arrays.update(data=arrays["data"] * np.inf),
+    "values in a table": lambda arrays: arrays.update(data=arrays["data"][:, None]),
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "checksum"),
+    [*((one, False) for one in VALUES), *((one, sure) for one in STRUCTURE for sure in (False, True))],
+)
+def test_a_rewritten_sparse_file_is_recomputed(what, checksum, tmp_path, computed, random_graph, caplog) -> None:
+    graph, store, view = random_graph(2), ViewCache(tmp_path), PPR(top_k=3)
+    expected = store.get(view, graph)
+    change(store.path(view, graph), (VALUES | STRUCTURE)[what], checksum=checksum)
+    with caplog.at_level(logging.WARNING):
+        assert same(store.get(view, graph), expected)
+    assert "recomputing it" in caplog.text
+    assert len(computed) == 2
+
+
+@pytest.mark.parametrize("place", ["file", "below a file", "loop", "nul"])
+def test_a_cache_that_cannot_be_used_is_done_without(place, tmp_path, random_graph, caplog) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    folder = {"file": tmp_path / "file", "below a file": tmp_path / "file" / "views", "loop": tmp_path / "loop"}
+    store, graph = ViewCache(folder.get(place, Path("/dev/null"))), random_graph(2)
+    with caplog.at_level(logging.WARNING):
+        for view in (PPR(), Heat(), PPR()):
+            assert same(store.get(view, graph), view(graph))
+    assert len(caplog.records) == 1
+    assert "computing views without it" in caplog.text
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", [PermissionError, OSError, NotImplementedError])
+def test_without_a_lock_the_view_is_computed(kind, tmp_path, random_graph, monkeypatch, caplog) -> None:
+    import filelock
+
+    def refuse(*_, **__):
+        raise kind("no locks here")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    store, graph = ViewCache(tmp_path), random_graph(2)
+    with caplog.at_level(logging.WARNING):
+        assert same(store.get(PPR(), graph), PPR()(graph))
+        store.get(Heat(), graph)
+    assert len(caplog.records) == 1
+    assert "no locks here" in caplog.text
+
+
+READ_ONLY = """
+import logging, os, sys
+from mvgrl.graphs import Graph
+from mvgrl.views import PPR, Heat, ViewCache
+graph = Graph.from_edges([0, 1, 2], [1, 2, 3])
+ViewCache(sys.argv[1]).get(PPR(), graph), Heat()(graph)  # others may not be allowed to import what these need
+if os.geteuid() == 0:  # permissions do not apply to root
+    os.setgid(65534)
+    os.setuid(65534)
+logging.basicConfig(format="%(message)s", level=logging.DEBUG)
+store = ViewCache(sys.argv[1])
+for view in (PPR(), Heat(), Heat(t=2)):
+    assert (store.get(view, graph) == view(graph)).all()
+"""
+
+
+def test_a_read_only_folder_is_read_and_not_written() -> None:
+    with tempfile.TemporaryDirectory() as made:  # others may not enter the folders of pytest
+        folder = Path(made, "views")
+        ViewCache(folder).get(PPR(), Graph.from_edges([0, 1, 2], [1, 2, 3]))
+        Path(made).chmod(0o755)
+        folder.chmod(0o555)
+        command = [sys.executable, "-c", READ_ONLY, str(folder)]
+        notes = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        folder.chmod(0o755)
+        assert notes.count("read a view from") == 1
+        assert notes.count("computing views without it") == 1
+        assert len(list(folder.iterdir())) == 1
+
+
+def test_a_pipe_in_the_folder_does_not_block(tmp_path, random_graph, caplog) -> None:
+    store, graph = ViewCache(tmp_path), random_graph(2)
+    os.mkfifo(store.path(PPR(), graph))
+    with caplog.at_level(logging.WARNING):
+        assert same(store.get(PPR(), graph), PPR()(graph))
+    assert "is not a file" in caplog.text
 
 
 def test_nothing_is_ever_unpickled(tmp_path, random_graph) -> None:
@@ -176,14 +343,19 @@ def test_files_hold_plain_arrays_and_no_other_files_remain(tmp_path, random_grap
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".npz", ".npz"]
 
 
-def test_a_failed_write_leaves_no_file(tmp_path, random_graph, monkeypatch) -> None:
+def test_a_failed_write_leaves_no_file_and_gives_one_warning(tmp_path, random_graph, monkeypatch, caplog) -> None:
     def fail(*_, **__):
         raise OSError("disk full")
 
     monkeypatch.setattr(cache.np, "savez", fail)
-    with pytest.raises(InputError, match="cannot be written: disk full"):
-        ViewCache(tmp_path).get(PPR(), random_graph(6))
+    store, graph = ViewCache(tmp_path), random_graph(6)
+    with caplog.at_level(logging.WARNING):
+        for view in (PPR(), Heat()):
+            assert same(store.get(view, graph), view(graph))
     assert list(tmp_path.iterdir()) == []
+    assert len(caplog.records) == 1
+    assert "cannot be written: disk full" in caplog.text
+    assert "computing views without it" in caplog.text
 
 
 def test_files_of_another_format_version_are_ignored(tmp_path, computed, random_graph, monkeypatch) -> None:

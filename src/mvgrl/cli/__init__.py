@@ -10,7 +10,8 @@ from importlib import import_module
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 import mvgrl
-from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError
+from mvgrl.cli.streams import discard, safe_streams
+from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError, shown
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 
@@ -39,9 +40,16 @@ def make_app() -> App:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; the exit code is 0 for success, 1 for a failure, 2 for bad input or usage, 130 for an interrupt."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    with safe_streams():
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _run(words: list[str]) -> int:
     try:
+        _check_encoding(words)
         make_app()(words, exit_on_error=False, print_error=False, result_action="return_value")
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except CycloptsError as error:
         unused = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
         problem = f"unexpected arguments: {' '.join(unused)}." if unused else error
@@ -51,10 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         return DONE
     except MVGRLError as error:
         return _refuse(str(error), FAILED)
+    except OSError as error:
+        discard(sys.stdout)
+        return _refuse(_system_error(error))
     except MemoryError:
         return _refuse(_TOO_LARGE, FAILED)
     except Exception as error:
@@ -64,6 +75,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _refuse(f"internal error: {type(error).__name__}: {error} (-v shows the traceback)", FAILED)
     return DONE
+
+
+def _check_encoding(words: list[str]) -> None:
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"the argument {ascii(os.fsencode(word))[1:]} is not valid UTF-8; rename the file"
+            ) from None
+
+
+def _system_error(error: OSError) -> str:
+    if error.filename is None:
+        return f"standard output cannot be written: {error.strerror or error}; redirect it to another place"
+    return f"{shown(os.fspath(error.filename), 300)} cannot be accessed: {error.strerror}; check the path"
 
 
 _TOO_LARGE = "not enough memory; use --hidden 128, or --sampler walk, or --views adjacency,ppr:top_k=32"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, Output, Source, Written, given
+from mvgrl.cli.options import Common, CsvSafe, Device, Output, Overwrite, Source, Written, given
 from mvgrl.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ def run(
     output: Output,
     source: Source = Source(),  # noqa: B008 (frozen)
     written: Written = Written(),  # noqa: B008
+    overwrite: Overwrite = False,
+    csv_safe: CsvSafe = False,
     device: Device = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
@@ -51,7 +53,8 @@ def run(
 
     from mvgrl.tables.embeddings import check_output, write_embeddings
 
-    check_output(output)
+    inputs = (graph, source.nodes, model / "config.json", model / "model.safetensors", model / "README.md")
+    check_output(output, inputs=inputs, overwrite=overwrite, csv_safe=csv_safe)
 
     from mvgrl.cli.inputs import notes_of, open_graph
     from mvgrl.cli.running import embeddings, peak_memory, sizes
@@ -65,7 +68,7 @@ def run(
         console.note(f"note: {note}")
     with console.busy("embedding"):
         table = embeddings(named, trained, made_as, new=True)
-    write_embeddings(output, table)
+    write_embeddings(output, table, overwrite=overwrite, csv_safe=csv_safe)
     rows, width = table.vectors.shape
     console.note(f"wrote {rows:,} vectors of {width} to {output}")
     console.result(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from mvgrl.cli.options import LARGEST_SEED, listed
 from mvgrl.definitions import spec_of
-from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.errors import InputError, SettingsError, check_name, shown
+from mvgrl.parsing import parse_toml
 from mvgrl.settings import Output, Settings
 
 RUN = ("seed", "device")  # what a file may contain besides settings
@@ -22,14 +22,14 @@ def read_config(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; create one with mvgrl train --print-config") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; give a TOML file") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8; save it in that encoding") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise InputError(f"{path} is not valid TOML: {error}; correct it") from None
     known = (*Settings.__dataclass_fields__, *Output.__dataclass_fields__, *RUN)
     for key, value in values.items():
@@ -47,13 +47,13 @@ def read_config(path: Path | None) -> dict[str, Any]:
 def _check_type(key: str, value: Any) -> None:
     # Everything else is checked where it is used; a wrong type of these would go unnoticed there.
     if isinstance(value, dict) and "name" not in value:
-        raise SettingsError(f"[{key}] is a heading; write the settings without headings")
+        raise SettingsError(f"[{key[:80]}] is a heading; write the settings without headings")
     if key == "views" and not isinstance(value, (str, list)):
-        raise SettingsError(f"views is {value!r}; it must be a list of names, such as ['adjacency', 'ppr']")
+        raise SettingsError(f"views is {shown(value)}; it must be a list of names, such as ['adjacency', 'ppr']")
     if key == "seed" and (type(value) is not int or not 0 <= value <= LARGEST_SEED):
-        raise SettingsError(f"seed is {value!r}; it must be an integer from 0 to {LARGEST_SEED}")
+        raise SettingsError(f"seed is {shown(value)}; it must be an integer from 0 to {LARGEST_SEED}")
     if key == "device" and not isinstance(value, str):
-        raise SettingsError(f"device is {value!r}; it must be a name, such as 'cpu'")
+        raise SettingsError(f"device is {shown(value)}; it must be a name, such as 'cpu'")
 
 
 def write_config(settings: Settings, output: Output, seed: int, device: str) -> str:

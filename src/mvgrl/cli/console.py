@@ -41,9 +41,9 @@ class Console:
     def result(self, values: Mapping[str, Any], text: str | None = None) -> None:
         """Print the result: one JSON object, or text."""
         if self.json:
-            print(json.dumps(values, ensure_ascii=False), flush=True)
+            _print(json.dumps(values, ensure_ascii=False), otherwise=json.dumps(values))
         elif text is not None:
-            print(text, flush=True)
+            _print(text, otherwise=text.encode("ascii", "backslashreplace").decode())
 
     @contextmanager
     def busy(self, text: str) -> Iterator[None]:
@@ -56,3 +56,11 @@ class Console:
             return
         with rich.status(text):
             yield
+
+
+def _print(text: str, *, otherwise: str) -> None:
+    """Print a text, or the other one if the encoding of stdout does not have all of its characters."""
+    try:
+        print(text, flush=True)
+    except UnicodeEncodeError:
+        print(otherwise, flush=True)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Chosen, Common, Device, Seed, Source, flag, whole
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mvgrl.cli.running import Job
+    from mvgrl.datasets import Dataset
 
 PAPER = 86.8  # Table 2 of the paper: Cora, which in the authors' code is this split
 
@@ -49,34 +55,24 @@ def run(
     check_picture(picture)
 
     from mvgrl.cli.inputs import open_dataset
-    from mvgrl.cli.running import check_unfinished, embeddings, finish, prepare, trained
-    from mvgrl.evaluation import linear_probe, propagated, untrained
+    from mvgrl.cli.running import check_unfinished, embeddings, finish, only_run, prepare, trained
 
     check_unfinished(model_folder, resume=resume)
     cora = open_dataset("cora-linqs", data_root, console)
     job = prepare("cora-linqs", Source(data_root=data_root), Chosen(epochs=epochs), seed, device, console)
-    run = trained(job, model_folder, resume=resume)
-    with console.busy("probing"):
+    with only_run(model_folder, resume=resume):
+        run = trained(job, model_folder, resume=resume)
         table = embeddings(job.named, run, job.output)
-        codes = {
-            "accuracy": table.vectors,
-            "untrained": untrained(cora.graph, job.settings, seed=job.seed, device=job.device),
-            "propagated": propagated(cora.graph, job.settings, device=job.device),
-        }
-        assert cora.splits is not None
-        train, test = cora.splits["train"], cora.splits["test"]
         topics = [cora.classes[number] for number in cora.target]  # by name, so that mvgrl evaluate scores the same
-        scores = {
-            name: 100 * float(linear_probe(values, topics, train, test, seed=job.seed))
-            for name, values in codes.items()
-        }
-    probed = time.perf_counter() - job.started
-    with console.busy("drawing the map"):
-        embedding_map(table.vectors, picture, labels=topics, seed=job.seed, title="Cora, embedded without labels")
-    write_embeddings(table_file, table)
-    about = {**job.about("cora-linqs"), "accuracy (linear probe, LINQS split)": f"{scores['accuracy']:.1f} %"}
-    save_model(run, model_folder, output=job.output, about=about)
-    outcome = finish(job, model_folder, run)
+        with console.busy("probing"):
+            scores = _scores(cora, topics, job, table.vectors)
+        probed = time.perf_counter() - job.started
+        with console.busy("drawing the map"):
+            embedding_map(table.vectors, picture, labels=topics, seed=job.seed, title="Cora, embedded without labels")
+        write_embeddings(table_file, table)
+        about = {**job.about("cora-linqs"), "accuracy (linear probe, LINQS split)": f"{scores['accuracy']:.1f} %"}
+        save_model(run, model_folder, output=job.output, about=about)
+        outcome = finish(job, model_folder, run)
     console.result(
         {
             **scores,
@@ -91,7 +87,7 @@ def run(
         },
         "\n".join(
             (
-                f"Accuracy on the {len(test):,} test papers of Cora (LINQS split), one seed, in percent",
+                f"Accuracy on the {len(_parts(cora)[1]):,} test papers of Cora (LINQS split), one seed, in percent",
                 f"  MVGRL, trained       {scores['accuracy']:5.1f}",
                 f"  the paper            {PAPER:5.1f}",
                 f"  untrained encoder    {scores['untrained']:5.1f}",
@@ -101,3 +97,20 @@ def run(
             )
         ),
     )
+
+
+def _parts(cora: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    assert cora.splits is not None
+    return cora.splits["train"], cora.splits["test"]
+
+
+def _scores(cora: Dataset, topics: list[str], job: Job, vectors: np.ndarray) -> dict[str, float]:
+    """The accuracy of the vectors and of the two controls, in percent."""
+    from mvgrl.evaluation import linear_probe, propagated, untrained
+
+    codes = {
+        "accuracy": vectors,
+        "untrained": untrained(cora.graph, job.settings, seed=job.seed, device=job.device),
+        "propagated": propagated(cora.graph, job.settings, device=job.device),
+    }
+    return {name: 100 * float(linear_probe(code, topics, *_parts(cora), seed=job.seed)) for name, code in codes.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, Device, Output, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, CsvSafe, Device, Output, Overwrite, Seed, Source, flag
 
 
 def run(
@@ -16,6 +16,8 @@ def run(
     source: Source = Source(),  # noqa: B008 (frozen)
     chosen: Chosen = Chosen(),  # noqa: B008
     resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
+    overwrite: Overwrite = False,
+    csv_safe: CsvSafe = False,
     seed: Seed = None,
     device: Device = None,
     common: Common = Common(),  # noqa: B008
@@ -43,16 +45,19 @@ def run(
 
     from mvgrl.tables.embeddings import check_output, write_embeddings
 
-    check_output(output)
+    overwrite = overwrite or resume  # the interrupted run may have written the table of ids
+    inputs = (graph, source.nodes, chosen.config)
+    check_output(output, inputs=inputs, overwrite=overwrite, csv_safe=csv_safe)
 
-    from mvgrl.cli.running import check_unfinished, embeddings, finish, prepare, summary_of, trained
+    from mvgrl.cli.running import check_unfinished, embeddings, finish, only_run, prepare, summary_of, trained
 
     check_unfinished(output, resume=resume)
     job = prepare(graph, source, chosen, seed, device, console)
-    model = trained(job, output, resume=resume)
-    table = embeddings(job.named, model, job.output)
-    write_embeddings(output, table)
-    rows, width = table.vectors.shape
-    outcome = finish(job, output, model, width)
+    with only_run(output, resume=resume):
+        model = trained(job, output, resume=resume)
+        table = embeddings(job.named, model, job.output)
+        write_embeddings(output, table, overwrite=overwrite, csv_safe=csv_safe)
+        rows, width = table.vectors.shape
+        outcome = finish(job, output, model, width)
     console.note(f"{summary_of(outcome)}; wrote {rows:,} vectors of {width} to {output}")
     console.result(outcome)

@@ -42,8 +42,10 @@ def run(
     console = Console(common)
 
     from mvgrl.reports.embedding_map import check_picture, embedding_map
+    from mvgrl.tables.paths import check_not_input
 
     check_picture(output)
+    check_not_input(output, (embeddings, labels))
     if id_column is not None and labels is None and label_column is None:
         raise SettingsError("--id-column is only used with --labels; omit it, or add --labels")
 

@@ -28,7 +28,9 @@ def run(
     console = Console(common)
 
     from mvgrl.reports.report import write_report
+    from mvgrl.tables.paths import check_not_input
 
+    check_not_input(output, (ledger,))
     counts = write_report(output, ledger)
     passed = f"; lines skipped: {counts['passed_over']:,}" if counts["passed_over"] else ""
     console.note(f"wrote {counts['runs']:,} runs to {output}{passed}")

@@ -76,8 +76,10 @@ def run(
 
     if plot is not None:
         from mvgrl.reports.plot import check_plot, write_plot
+        from mvgrl.tables.paths import check_not_input
 
         check_plot(plot, name)
+        check_not_input(plot, (ledger,))
     lines = Ledger(ledger)
     if name == "list":
         rows = overview(lines, datasets=dataset, runs=runs, recipes=recipes)

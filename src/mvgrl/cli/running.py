@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +21,8 @@ from mvgrl.cli.interrupts import Interrupts
 from mvgrl.cli.options import given
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.settings import TASKS, Output, Settings
+from mvgrl.tables.atomic import check_writable
+from mvgrl.tables.leftovers import check_free, hold
 
 if TYPE_CHECKING:
     from mvgrl.automatic import Resolved
@@ -120,19 +125,30 @@ def _check_task(graph: str, named: NamedGraph, task: str | None) -> None:
 
 
 def checkpoint_of(output: Path) -> Path:
-    """Where the checkpoint of a run is kept: beside its output."""
+    """Where the checkpoint of a run is kept: beside its output, or beside the file or folder a link points to."""
+    output = Path(os.path.realpath(output)) if output.is_symlink() else output
     return output.with_name(f"{output.name}.checkpoint")
 
 
 def check_unfinished(output: Path, *, resume: bool) -> None:
-    """Reject a start that would lose an unfinished run, and a resume without one."""
+    """Reject a start that would lose an unfinished run, a resume without one, and a run that is still going on."""
     checkpoint = checkpoint_of(output)
+    check_writable(checkpoint)
+    check_free(checkpoint)
     if checkpoint.exists() and not resume:
         raise CheckpointError(
             f"{checkpoint} is an unfinished run: add --resume to continue it, or delete it to start over"
         )
     if resume and not checkpoint.exists():
         raise CheckpointError(f"there is no unfinished run {checkpoint}; omit --resume to start one")
+
+
+@contextmanager
+def only_run(output: Path, *, resume: bool) -> Iterator[None]:
+    """Keep other processes from starting a run with the same output until this one is finished."""
+    with hold(checkpoint_of(output)):
+        check_unfinished(output, resume=resume)  # another process may have left one since the first check
+        yield
 
 
 def trained(job: Job, output: Path, *, resume: bool) -> Trained:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +45,7 @@ def run(
         raise SettingsError("the folder for the model is missing; name one with -o")
 
     from mvgrl.cli.configuration import write_config
-    from mvgrl.cli.running import check_unfinished, finish, prepare, summary_of, trained
+    from mvgrl.cli.running import check_unfinished, finish, only_run, prepare, summary_of, trained
     from mvgrl.pretrained import check_model_folder, save_model
 
     if output is not None:
@@ -55,10 +54,11 @@ def run(
     job = prepare(graph, source, chosen, seed, device, console)
     if print_config or output is None:
         text = write_config(job.settings, job.output, job.seed, job.requested_device)
-        console.result({"config": text}) if common.json else sys.stdout.write(text)
+        console.result({"config": text}, text.removesuffix("\n"))
         return
-    model = trained(job, output, resume=resume)
-    save_model(model, output, output=job.output, about=job.about(graph))
-    outcome = finish(job, output, model)
+    with only_run(output, resume=resume):
+        model = trained(job, output, resume=resume)
+        save_model(model, output, output=job.output, about=job.about(graph))
+        outcome = finish(job, output, model)
     console.note(f"{summary_of(outcome)}; the model is in {output}")
     console.result(outcome)

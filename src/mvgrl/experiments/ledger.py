@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -13,10 +12,15 @@ from typing import Any
 
 from filelock import FileLock
 
-from mvgrl.errors import InputError
-from mvgrl.tables.atomic import cannot_write
+from mvgrl.errors import InputError, cannot_write
+from mvgrl.evaluation.scores import SCORES
+from mvgrl.parsing import parse_json
+from mvgrl.tables.atomic import check_writable
 
 logger = logging.getLogger(__name__)
+
+_LARGEST_SCORE = 1000  # far beyond percent: sums and charts of larger numbers may overflow
+_MOST_SECONDS = 1e10  # 300 years
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,15 @@ class Ledger:
                 runs[run.key] = run
         yield from runs.values()
 
+    def check_writable(self) -> None:
+        """Check that runs can be added, before spending time on them."""
+        check_writable(self.path)
+        try:
+            if self.path.exists():
+                self.path.open("ab").close()
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
     def add(self, runs: Iterable[Run]) -> None:
         """Append runs with one write, flushed to disk."""
         values = ({key: value for key, value in asdict(run).items() if key != "failed" or value} for run in runs)
@@ -96,14 +109,29 @@ class Ledger:
 
 
 def _parsed(line: str) -> Run | None:
+    """Return the run of a line, or None if a report or summary could not use it."""
     try:
-        values: Any = json.loads(line)
+        values: Any = parse_json(line)
         run = Run(**{name: values[name] for name in Run.__dataclass_fields__ if name != "failed" or name in values})
     except (ValueError, KeyError, TypeError):
         return None
     words = (run.experiment, run.dataset, run.setting, run.variant, run.device, run.recipe, run.failed)
-    valid = isinstance(run.seed, int) and isinstance(run.scores, dict) and isinstance(run.versions, dict)
-    if not (valid and (run.scores or run.failed) and all(isinstance(word, str) for word in words)):
+    if not (isinstance(run.scores, dict) and isinstance(run.versions, dict) and (run.scores or run.failed)):
         return None
-    numbers = (run.seconds, *run.scores.values())
-    return run if all(isinstance(one, (int, float)) and math.isfinite(one) for one in numbers) else None
+    valid = (
+        all(map(_is_text, (*words, *run.versions, *run.versions.values())))
+        and all(
+            name in SCORES and _is_number(score, -_LARGEST_SCORE, _LARGEST_SCORE) for name, score in run.scores.items()
+        )
+        and _is_number(run.seconds, 0, _MOST_SECONDS)
+        and all(type(count) is int and 0 <= count < 2**63 for count in (run.seed, run.epochs))
+    )
+    return run if valid else None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)  # no half characters
+
+
+def _is_number(value: Any, low: float, high: float) -> bool:
+    return type(value) in (int, float) and low <= value <= high

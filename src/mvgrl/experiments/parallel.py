@@ -14,7 +14,7 @@ from itertools import groupby
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 import torch
 
@@ -24,6 +24,7 @@ from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.planner import Task
 from mvgrl.experiments.runner import CrowdedError, Progress, RunContext, run
 from mvgrl.runtime import machine_memory
+from mvgrl.tables.leftovers import remove_leftovers, temporary_folder
 from mvgrl.views import ViewCache
 
 Piece = list[Task]  # tasks of one recipe that no other tasks depend on
@@ -87,6 +88,7 @@ def run_tasks(
     tell: Progress = lambda text: None,
 ) -> None:
     """Run all tasks, ``jobs`` in parallel; None: as many as the machine has cores and memory for."""
+    remove_leftovers(Path(gettempdir()))
     for kind, some in groupby(tasks, key=lambda task: task.recipe.settings.task):
         serial = [list(same) for _, same in groupby(some, key=lambda task: (task.recipe.dataset, task.recipe))]
         small = [piece for together in serial for piece in pieces(together, device)]
@@ -103,11 +105,11 @@ def _in_pool(
 ) -> list[Piece]:
     """Run the pieces in a worker pool; return those that ran out of memory and must run by themselves."""
     crowded: list[Piece] = []
-    with TemporaryDirectory(prefix="mvgrl-views-") as folder:
+    with temporary_folder(Path(gettempdir(), "views")) as folder:
         # Spawned, not forked: forked processes would share this one's threads and GPU.
         spawn = get_context("spawn")
         theirs, ours = spawn.Pipe(duplex=False)
-        about = (theirs, ledger.path, str(device), data_root, folder, max(1, _cores() // jobs))
+        about = (theirs, ledger.path, str(device), data_root, str(folder), max(1, _cores() // jobs))
         pool = ProcessPoolExecutor(jobs, spawn, _start, about)
         try:
             tell(f"{len(todo)} pieces, {jobs} in parallel")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import mvgrl
-from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.definitions import Spec
+from mvgrl.errors import InputError, SettingsError, check_name, shown
+from mvgrl.parsing import parse_toml
 from mvgrl.settings import Output, Settings, literal
 
 NAMED = ("paper", "released", "best")  # as in the paper's text; as in the authors' code; our choice
@@ -58,23 +59,39 @@ def load_recipe(
     task = table.partition("-")[0]
     path = folder / task / f"{dataset}.toml"
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = parse_toml(path.read_text(encoding="utf-8"))
     except OSError:
         known = sorted(file.stem for file in (folder / task).glob("*.toml"))
         check_name(f"{task} recipe", dataset, known, InputError)
         raise InputError(f"{path} cannot be read; restore it") from None
-    except tomllib.TOMLDecodeError as error:
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text in UTF-8; save it in that encoding") from None
+    except ValueError as error:
         raise InputError(f"{path} is not TOML: {error}; correct it") from None
     if setting not in content:
         raise InputError(f"{path} has no [{setting}]; add it, or use one of {', '.join(content)}")
+    if not isinstance(content[setting], dict):
+        raise InputError(f"{path}: {setting} is {shown(content[setting])}; it must be a table, [{setting}]")
     try:
+        if "task" in content[setting]:
+            raise SettingsError(f"the task is {task!r}, the name of the folder; remove task")
         values, tables = _for_table({"task": task, **content[setting]}, table)
         why = values.pop("why", "")
         probe = {key: values.pop(key) for key in _PROBE[task] if key in values}
+        _check_types(why, probe)
         written = {f.name: values.pop(f.name) for f in fields(Output) if f.name in values}
         return Recipe(dataset, setting, literal(values), Output.from_dict(written), why=why, tables=tables, **probe)
     except SettingsError as error:
         raise SettingsError(f"{path}, [{setting}]: {error}") from None
+
+
+def _check_types(why: Any, probe: dict[str, Any]) -> None:
+    if not isinstance(why, str):
+        raise SettingsError(f"why is {shown(why)}; it must be text")
+    decay = Spec("Weight decay of the linear probe.", float)
+    for key, value in probe.items():
+        if not decay.fits(value):
+            raise SettingsError(f"{key} is {shown(value)}; it must be a number, at least 0")
 
 
 def _for_table(values: dict[str, Any], table: str) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -83,7 +100,7 @@ def _for_table(values: dict[str, Any], table: str) -> tuple[dict[str, Any], tupl
     own = {name: values.pop(name.removeprefix(f"{task}-"), None) for name in _TABLES[task]}
     for name, part in own.items():
         if not isinstance(part, (dict, type(None))):
-            raise SettingsError(f"{name.removeprefix(f'{task}-')} is {part!r}; it must be a sub-table of settings")
+            raise SettingsError(f"{name.removeprefix(f'{task}-')} is {shown(part)}; it must be a sub-table of settings")
     if own[table] is None:
         return values, tuple(name for name in _TABLES[task] if own[name] is None)
     return {**values, **own[table]}, (table,)

@@ -74,7 +74,10 @@ def _round(
     more = {**options}
     device, retry_failed = resolve_device(more.pop("device", "auto")), more.pop("retry_failed", False)
     steps = [step for experiment, datasets in chosen for step in plan(experiment, datasets, **planned)]
-    run_tasks(missing(steps, ledger, retry_failed=retry_failed, once=True), ledger, device, **more)
+    tasks = list(missing(steps, ledger, retry_failed=retry_failed, once=True))
+    if tasks:
+        ledger.check_writable()
+    run_tasks(tasks, ledger, device, **more)
     # Copy the new runs to other experiments; run those that cannot be copied because they failed.
     run_tasks(missing(steps, ledger), ledger, device, **more)
     for experiment, datasets in chosen:

@@ -9,7 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
+from mvgrl.tables.names import check_distinct, check_text, text_array
+from mvgrl.tables.sparse import checked_csr
 
 
 def as_matrix(values: Any, name: str = "features") -> Any:
@@ -26,15 +28,37 @@ def as_matrix(values: Any, name: str = "features") -> Any:
             return values.numpy()
         if values.dim() != 2:
             raise InputError(f"{name} is a sparse tensor of shape {tuple(values.shape)}; it must be two-dimensional")
-        entries = values.to_sparse_coo().coalesce()
+        entries = sparse_entries(values, name)
         rows, columns = entries.indices().numpy()
         return sp.csr_array((entries.values().numpy(), (rows, columns)), shape=tuple(values.shape))
     if sp.issparse(values):
-        return sp.csr_array(values)
+        return checked_csr(values, name)
     try:
         return np.asarray(values)
     except ValueError:
         raise InputError(f"{name} is ragged; every row must have the same number of columns") from None
+
+
+def sparse_entries(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """Return a sparse tensor in coalesced COO format; like SciPy, torch crashes on indices out of range.
+
+    >>> sparse_entries(torch.eye(3).to_sparse_csr(), "adj_t").values()
+    tensor([1., 1., 1.])
+    """
+    try:
+        if tensor.layout == torch.sparse_coo:
+            parts = (tensor._indices(), tensor._values())
+            tensor = torch.sparse_coo_tensor(*parts, tensor.shape, check_invariants=True)
+        elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values())
+            torch.sparse_compressed_tensor(*parts, tensor.shape, layout=tensor.layout, check_invariants=True)
+        elif tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+            parts = (tensor.ccol_indices(), tensor.row_indices(), tensor.values())
+            torch.sparse_compressed_tensor(*parts, tensor.shape, layout=tensor.layout, check_invariants=True)
+        return tensor.to_sparse_coo().coalesce()
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{name} is not a consistent sparse tensor ({reason}); build it again") from None
 
 
 def count_nodes(nodes: Any, parts: dict[str, Any], highest: int) -> int:
@@ -78,8 +102,8 @@ def checked_weights(given: Any, sources: np.ndarray, targets: np.ndarray) -> np.
     """Return one finite, non-negative weight per edge."""
     try:
         weights = np.asarray(as_matrix(given, "weights"), dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"weights are not numbers ({error}); give one number per edge") from None
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InputError(f"weights are not numbers ({_reason(error)}); give one number per edge") from None
     if len(weights) != len(sources):
         raise InputError(f"{len(weights)} weights but {len(sources)} edges; give one weight per edge, or omit weights")
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
@@ -97,7 +121,7 @@ def checked_adjacency(adjacency: Any) -> sp.csr_array:
     shape = np.shape(adjacency)
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(f"the adjacency has shape {shape}; it must be square, one row and column per node")
-    matrix = sp.csr_array(adjacency)
+    matrix = checked_csr(adjacency, "the adjacency") if sp.issparse(adjacency) else sp.csr_array(adjacency)
     if matrix.dtype != np.float64:
         matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format or not matrix.data.all():  # in a copy: the input is not modified
@@ -111,6 +135,7 @@ def checked_adjacency(adjacency: Any) -> sp.csr_array:
         raise InputError(
             f"the adjacency is {matrix.data[bad[0]]} at ({i}, {j}); edge weights must be finite and positive"
         )
+    _check_sums(matrix)
     loops = np.flatnonzero(matrix.diagonal())
     if len(loops):
         raise InputError(f"the adjacency has a self-loop at node {loops[0]}, but views add their own; {remedy}")
@@ -124,6 +149,38 @@ def checked_adjacency(adjacency: Any) -> sp.csr_array:
             + remedy
         )
     return matrix
+
+
+def _check_sums(matrix: sp.csr_array) -> None:
+    """Check that the weights can be summed: every view divides by sums of weights."""
+    with np.errstate(over="ignore"):
+        sums = np.asarray(matrix.sum(axis=1)).reshape(-1)
+        total = sums.sum()
+    if not np.isfinite(total):
+        raise _too_large(int(np.argmax(sums)))
+
+
+def check_weight_sums(sources: np.ndarray, targets: np.ndarray, weights: Any, ids: np.ndarray) -> None:
+    """Check the sums before the edges lose the ids of their nodes, so that the error can name one of them.
+
+    The two directions of an edge count once in the graph, so half of the weights must fit in any case.
+    """
+    try:
+        half = np.asarray(weights, dtype=np.float64) / 2
+    except (OverflowError, TypeError, ValueError):
+        return  # not numbers: an error of Graph.from_edges
+    with np.errstate(over="ignore"):
+        sums = np.bincount(sources, half, len(ids)) + np.bincount(targets, half, len(ids))
+        total = sums.sum()
+    if not np.isfinite(total):
+        raise _too_large(shown(ids[int(np.argmax(sums))].item()))
+
+
+def _too_large(node: object) -> InputError:
+    return InputError(
+        f"the weights are too large: their sum exceeds the range of double precision, most of it at node {node}; "
+        "scale all weights down"
+    )
 
 
 def checked_offsets(given: Any, adjacency: sp.csr_array) -> np.ndarray:
@@ -162,8 +219,8 @@ def checked_features(features: Any, nodes: int) -> np.ndarray | sp.csr_array:
     if matrix.dtype not in (np.float32, np.float64):
         try:
             matrix = matrix.astype(np.float32)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"features are not numbers ({error}); encode text and categories first") from None
+        except (OverflowError, TypeError, ValueError) as error:
+            raise InputError(f"features are not numbers ({_reason(error)}); encode text and categories first") from None
     sparse = sp.issparse(matrix)
     if sparse and not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -178,6 +235,8 @@ def checked_features(features: Any, nodes: int) -> np.ndarray | sp.csr_array:
 
 def checked_labels(labels: Any, nodes: int) -> np.ndarray:
     """Return one category per node, numbers or text; none may be missing."""
+    if isinstance(labels, (list, tuple)):
+        _check_texts(labels)
     labels = as_matrix(labels, "node_labels")
     if labels.shape != (nodes,):
         raise InputError(
@@ -190,10 +249,30 @@ def checked_labels(labels: Any, nodes: int) -> np.ndarray:
         raise InputError(f"node_labels: node {missing[0]} has none ({labels[missing[0]]}); give it a label")
     # Only numbers and text: they can be compared, and saved without pickle.
     if labels.dtype.kind == "O":
+        _check_texts(labels)
+        if any(hasattr(label, "__len__") and not isinstance(label, (str, bytes)) for label in labels):
+            raise InputError("node_labels holds lists; give one number or text per node")
         labels = np.array(labels.tolist())
     if labels.dtype.kind == "S":
-        return np.char.decode(labels, "utf-8")
-    return np.asarray(labels if labels.dtype.kind in "biufU" else labels.astype(str))
+        try:
+            return np.char.decode(labels, "utf-8")
+        except UnicodeDecodeError:
+            raise InputError("node_labels holds bytes that are not UTF-8; decode them first") from None
+    labels = np.asarray(labels if labels.dtype.kind in "biufU" else labels.astype(str))
+    check_text(labels, "node_labels", allow_empty=True)
+    return labels
+
+
+def _check_texts(labels: Any) -> None:
+    """Check that NumPy, which converts mixed values to text and drops NUL characters, keeps all labels apart."""
+    if str in set(map(type, labels)):
+        texts = [label if isinstance(label, str) else str(label) for label in labels]
+        text_array(texts, "the node label")
+        check_distinct(labels, texts, "node_labels")
+
+
+def _reason(error: Exception) -> str:
+    return shown(str(error).partition("\n")[0])[1:-1]
 
 
 def _place(matrix: sp.csr_array, entry: Any) -> tuple[int, int]:

@@ -132,26 +132,7 @@ def _from_networkx(graphs: list[Any]) -> NamedGraph:
 
 
 def _from_tables(edges: Any, nodes: Any = None) -> NamedGraph:
+    from mvgrl.graphs.from_pandas import to_arrow
     from mvgrl.graphs.tables import from_tables  # here: only tables need pyarrow
 
-    return from_tables(_arrow(edges), None if nodes is None else _arrow(nodes))
-
-
-def _arrow(table: Any) -> Any:
-    import pyarrow as pa
-
-    if "pandas" not in _packages(table):
-        return table if isinstance(table, pa.Table) else pa.table(table)
-    if table.index.name is not None:  # a named index is a column, often the ids
-        table = table.reset_index()
-    columns = [_arrow_column(table.iloc[:, i]) for i in range(table.shape[1])]
-    return pa.table(columns, names=[str(name) for name in table.columns])
-
-
-def _arrow_column(column: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(column, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # mixed types: as text they can still be ids
-        return pa.array([None if value is None or value != value else str(value) for value in column], pa.string())
+    return from_tables(to_arrow(edges, "edges"), None if nodes is None else to_arrow(nodes, "nodes"))

@@ -6,7 +6,6 @@ training graphs and applied to new ones, so a column has the same meaning in bot
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
@@ -15,7 +14,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.errors import InputError, SettingsError, check_name, shown
+from mvgrl.graphs import stored_features as stored
 from mvgrl.graphs.graph import Graph
 from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
 
@@ -93,8 +93,8 @@ class FeatureEncoder:
     def __init__(self, kind: str = "auto", normalise: str = "row", degree_cap: int = 100) -> None:
         check_name("features", kind, KINDS)
         check_name("normalise", normalise, NORMALISATIONS)
-        if isinstance(degree_cap, bool) or not isinstance(degree_cap, (int, np.integer)) or degree_cap < 1:
-            raise SettingsError(f"degree_cap is {degree_cap!r}; it must be a positive integer")
+        if isinstance(degree_cap, bool) or not isinstance(degree_cap, (int, np.integer)) or not 0 < degree_cap < 2**63:
+            raise SettingsError(f"degree_cap is {shown(degree_cap)}; it must be a positive integer")
         self.kind, self.normalise, self.degree_cap = kind, normalise, int(degree_cap)
 
     def fit(self, graph: Graph) -> FeatureEncoder:
@@ -138,6 +138,22 @@ class FeatureEncoder:
             table = (table - self.mean_) * self.scale_
         return DenseMatrix(torch.from_numpy(np.array(table)).to(dtype))
 
+    def is_constant(self, graph: Graph) -> bool:
+        """Return whether given features are the same for every node once they are scaled; they then carry nothing.
+
+        >>> graph = Graph.from_edges([0, 1], [1, 2], features=[[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+        >>> [FeatureEncoder("given", normalise).fit(graph).is_constant(graph) for normalise in ("row", "standard")]
+        [True, False]
+        """
+        self._check_fitted()
+        if self.kind_ != "given":
+            return False
+        table = self._numbers(graph)
+        by_row = self.normalise == "row"
+        highest, lowest = _extremes(_rows_to_one(table) if by_row else table)
+        # Multiples of a row are equal only up to rounding after they are divided by their sums.
+        return bool((highest - lowest <= (1e-6 if by_row else 0.0)).all())
+
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor, to be saved together with :meth:`to_arrays`."""
         return {"kind": self.kind, "normalise": self.normalise, "degree_cap": self.degree_cap}
@@ -150,27 +166,51 @@ class FeatureEncoder:
         array(['C', 'N'], dtype='<U1')
         """
         self._check_fitted()
-        arrays = {"kind": _to_bytes(self.kind_), "width": np.array([self.width]), "degrees": np.array([self.degrees_])}
+        arrays = {
+            "kind": stored.to_bytes(self.kind_),
+            "width": np.array([self.width]),
+            "degrees": np.array([self.degrees_]),
+        }
         if self.labels_ is not None:
             text = self.labels_.dtype.kind not in "biuf"
-            arrays |= {"label_text": _to_bytes(self.labels_.tolist())} if text else {"labels": self.labels_}
+            arrays |= {"label_text": stored.to_bytes(self.labels_.tolist())} if text else {"labels": self.labels_}
         if self.mean_ is not None and self.scale_ is not None:
             arrays |= {"mean": self.mean_, "scale": self.scale_}
         if self.names_ is not None:
-            arrays |= {"names": _to_bytes(list(self.names_))}
+            arrays |= {"names": stored.to_bytes(list(self.names_))}
         return arrays
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], **settings: Any) -> FeatureEncoder:
         """Restore a fitted encoder from the output of :meth:`to_arrays` and :meth:`settings`."""
+        stored.check_names(arrays)
         encoder = cls(**settings)
-        encoder.kind_ = _from_bytes(arrays["kind"])
-        encoder.width, encoder.degrees_ = int(arrays["width"][0]), int(arrays["degrees"][0])
-        text = arrays.get("label_text")
-        encoder.labels_ = arrays.get("labels") if text is None else np.array(_from_bytes(text))
-        encoder.mean_, encoder.scale_ = arrays.get("mean"), arrays.get("scale")
-        encoder.names_ = tuple(_from_bytes(arrays["names"])) if "names" in arrays else None
+        encoder.kind_ = stored.read_text(arrays, "kind")
+        encoder.width = stored.read_count(arrays, "width", 1)
+        encoder.degrees_ = stored.read_count(arrays, "degrees", 0)
+        encoder.labels_ = stored.read_labels(arrays)
+        encoder.mean_, encoder.scale_ = (stored.read_columns(arrays, name, encoder.width) for name in ("mean", "scale"))
+        encoder.names_ = tuple(stored.read_texts(arrays, "names")) if "names" in arrays else None
+        encoder._check_restored()
         return encoder
+
+    def _check_restored(self) -> None:
+        """Reject a state that :meth:`fit` never leaves behind."""
+        if self.kind_ == "auto" or self.kind not in ("auto", self.kind_):
+            raise InputError(f"the features are fitted as {shown(self.kind_)}, but their setting is {self.kind!r}")
+        check_name("features", self.kind_, KINDS, InputError)
+        numbers, labels = self.kind_ in ("given", "degree"), 0 if self.labels_ is None else len(self.labels_)
+        fits = (
+            (labels > 0) == (self.kind_ in ("labels", "labels+degree"))
+            and (self.degrees_ > 0) == (self.kind_ in ("degree-one-hot", "labels+degree"))
+            and self.degrees_ <= self.degree_cap + 1
+            and (self.mean_ is not None) == (numbers and self.normalise == "standard")
+            and (self.scale_ is None or bool((self.scale_ >= 0).all()))
+            and (self.names_ is None or (self.kind_ == "given" and len(self.names_) == self.width))
+            and (self.kind_ == "given" or self.width == (1 if numbers else labels + self.degrees_))
+        )
+        if not fits:
+            raise InputError(f"the arrays of the features do not fit {self.kind_!r} features of {self.width} columns")
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "kind_"):
@@ -287,19 +327,18 @@ def _mean_and_scale(table: Any) -> tuple[np.ndarray, np.ndarray]:
         stored = np.diff(entries.indptr)
         entries.data -= np.repeat(mean, stored)
         squares = np.asarray(entries.multiply(entries).sum(axis=0)).reshape(-1) + (count - stored) * mean**2
-        highest, lowest = (np.asarray(end.todense()).reshape(-1) for end in (table.max(axis=0), table.min(axis=0)))
     else:
         mean = table.mean(axis=0, dtype=np.float64)
         squares = ((table - mean) ** 2).sum(axis=0)
-        highest, lowest = table.max(axis=0), table.min(axis=0)
+    highest, lowest = _extremes(table)
     # Rounding may give a constant column a tiny deviation; dividing by it would only amplify the rounding errors.
     varies = (highest > lowest) & (squares > 0)
     return mean, np.divide(1.0, np.sqrt(squares / count), out=np.zeros_like(mean), where=varies)
 
 
-def _to_bytes(value: Any) -> np.ndarray:
-    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
-
-
-def _from_bytes(array: np.ndarray) -> Any:
-    return json.loads(array.tobytes().decode())
+def _extremes(table: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest and the smallest value of each column."""
+    if not sp.issparse(table):
+        return table.max(axis=0), table.min(axis=0)
+    highest, lowest = (np.asarray(end.todense()).reshape(-1) for end in (table.max(axis=0), table.min(axis=0)))
+    return highest, lowest

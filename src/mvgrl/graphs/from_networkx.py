@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from mvgrl.errors import InputError, check_name
+from mvgrl.errors import InputError, check_name, shown
+from mvgrl.graphs.checks import check_weight_sums
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.tables.names import check_distinct, text_array
 
 VECTORS = ("features", "x")
 
@@ -44,9 +46,12 @@ def from_networkx(graphs: Sequence[Any], *, label: str | None = None, parse_inte
     records = [record for graph in graphs for _, record in graph.nodes(data=True)]
     features, names, ignored = _features(records, "label" if label is None else label)
     labels = _labels(graphs, records, label)
-    made = Graph.from_edges(sources, targets, edge_weights, nodes=int(offsets[-1]), features=features, offsets=offsets)
-    notes = (f"ignored node attributes (not a number on every node): {', '.join(ignored)}",) if ignored else ()
     ids = _same_type(node_ids, parse_integers)
+    if edge_weights is not None:
+        check_weight_sums(sources, targets, edge_weights, ids)
+    made = Graph.from_edges(sources, targets, edge_weights, nodes=int(offsets[-1]), features=features, offsets=offsets)
+    listed = ", ".join(shown(name)[1:-1] for name in ignored[:20]) + (", …" if len(ignored) > 20 else "")
+    notes = (f"ignored node attributes (not a number on every node): {listed}",) if ignored else ()
     graph_ids = _graph_ids(graphs) if len(graphs) > 1 else None
     return NamedGraph(replace(made, notes=made.notes + notes, feature_names=names), ids, graph_ids, labels)
 
@@ -60,11 +65,22 @@ def _ids(names: list[Any]) -> np.ndarray:
             pass
     seen: dict[str, Any] = {}
     for name in names:
-        text = str(name)
+        text = _text(name, "a node's name")
         if text in seen:
-            raise InputError(f"the nodes {seen[text]!r} and {name!r} are the same as text; rename one of them")
+            raise InputError(
+                f"the nodes {shown(seen[text])} and {shown(name)} are the same as text; rename one of them"
+            )
+        if name != name:
+            raise InputError("a node's name is NaN; rename it")
         seen[text] = name
-    return np.array(list(seen), dtype=np.str_)
+    return text_array(list(seen), "the node")
+
+
+def _text(value: Any, what: str) -> str:
+    try:
+        return str(value)
+    except ValueError:  # an integer of thousands of digits
+        raise InputError(f"{what} cannot be converted to text; shorten it") from None
 
 
 def _same_type(parts: list[np.ndarray], parse_integers: bool) -> np.ndarray:
@@ -89,8 +105,8 @@ def _weights(graph: Any) -> list[Any]:
     for source, target, weight in graph.edges(data="weight"):
         if weight is not None and not (_is_number(weight) and 0 <= weight < np.inf):
             raise InputError(
-                f"the edge from {source!r} to {target!r} has weight {weight!r}; weights must be finite and not "
-                "negative: drop the edge or transform the weights"
+                f"the edge from {shown(source)} to {shown(target)} has weight {shown(weight)}; weights must be finite "
+                "and not negative: drop the edge or transform the weights"
             )
         weights.append(weight)
     return weights
@@ -103,7 +119,7 @@ def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | N
     for name in names:
         values = [record.get(name) for record in records]
         if all(_is_number(value) for value in values):
-            column = np.array(values, dtype=np.float64)[:, None]
+            column = _numbers(str(name), values)[:, None]
         elif name in VECTORS and all(hasattr(value, "__len__") for value in values):
             column = _block(str(name), values)
         else:
@@ -112,7 +128,8 @@ def _features(records: list[dict[Any, Any]], label: str) -> tuple[np.ndarray | N
         bad = np.argwhere(~np.isfinite(column))
         if len(bad):
             raise InputError(
-                f"attribute {name!r} of node {bad[0][0]} is {column[tuple(bad[0])]}; fill it in or drop the attribute"
+                f"attribute {shown(name)} of node {bad[0][0]} is {column[tuple(bad[0])]}; "
+                "fill it in or drop the attribute"
             )
         columns.append(column)
         feature_names += [str(name)] if _is_number(values[0]) else [f"{name}[{i}]" for i in range(column.shape[1])]
@@ -132,13 +149,21 @@ def _block(name: str, values: list[Any]) -> np.ndarray:
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is not None:
         raise InputError(
-            f"attribute {name!r} of node {odd} has {lengths[odd]} values, but node 0 has {lengths[0]}; "
+            f"attribute {shown(name)} of node {odd} has {lengths[odd]} values, but node 0 has {lengths[0]}; "
             "give every node the same number of values"
         )
     try:
         return np.array([np.asarray(value, dtype=np.float64) for value in values]).reshape(len(values), -1)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"attribute {name!r} is not numeric ({error}); encode it as numbers") from None
+    except (OverflowError, TypeError, ValueError) as error:
+        reason = shown(str(error))[1:-1]
+        raise InputError(f"attribute {shown(name)} is not numeric ({reason}); encode it as numbers") from None
+
+
+def _numbers(name: str, values: list[Any]) -> np.ndarray:
+    try:
+        return np.array(values, dtype=np.float64)
+    except OverflowError:  # an integer beyond the range of floating-point numbers
+        raise InputError(f"attribute {shown(name)} is too large for a number; scale it down") from None
 
 
 def _labels(graphs: Sequence[Any], records: list[dict[Any, Any]], given: str | None) -> np.ndarray | None:
@@ -159,13 +184,22 @@ def _label_array(values: list[Any]) -> np.ndarray:
     """Convert labels to numbers if all known ones are, else to text; a missing label is NaN or an empty string."""
     known = [value for value in values if value is not None]
     if all(_is_number(value) for value in known):
-        return np.array(values if len(known) == len(values) else [np.nan if v is None else v for v in values])
-    return np.array(["" if value is None else str(value) for value in values], dtype=np.str_)
+        try:
+            labels = np.array(values if len(known) == len(values) else [np.nan if v is None else v for v in values])
+            if labels.dtype.kind in "biuf":
+                return labels
+        except OverflowError:
+            pass  # integers of more than 64 bits, or fractions: text keeps them exact
+    texts = ["" if value is None else _text(value, "a label") for value in values]
+    check_distinct(known, (text for text, value in zip(texts, values, strict=True) if value is not None), "labels")
+    return text_array(texts, "the label")
 
 
 def _graph_ids(graphs: Sequence[Any]) -> np.ndarray:
     names = [str(graph.name or "") for graph in graphs]
-    return np.array(names) if all(names) and len(set(names)) == len(names) else np.arange(len(names))
+    if not all(names) or len(set(names)) < len(names):
+        return np.arange(len(names))
+    return text_array(names, "the graph")
 
 
 def _is_number(value: Any) -> bool:

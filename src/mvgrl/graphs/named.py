@@ -9,6 +9,7 @@ import numpy as np
 
 from mvgrl.errors import InputError
 from mvgrl.graphs.graph import Graph
+from mvgrl.tables.names import check_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ class NamedGraph:
             if values.ndim != 1 or len(values) not in lengths:
                 there = f"there are {nodes} nodes in {graphs} graphs"
                 raise InputError(f"{name} has shape {values.shape}, but {there}; give one per {each}")
+            check_text(values, name, allow_empty=name == "labels")
 
     @property
     def labels_of(self) -> Literal["nodes", "graphs"] | None:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from mvgrl.errors import InputError
+from mvgrl.graphs.checks import sparse_entries
 
 
 def is_data(value: Any) -> bool:
@@ -48,7 +49,7 @@ def _edges(data: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
             continue
         if hasattr(adjacency, "coo"):  # torch_sparse.SparseTensor
             return *adjacency.coo(), ()
-        entries = adjacency.to_sparse_coo().coalesce()
+        entries = sparse_entries(adjacency, name)
         unweighted = bool((entries.values() == 1).all())
         return *entries.indices(), None if unweighted else entries.values(), ()
     none = np.zeros(0, dtype=np.int64)

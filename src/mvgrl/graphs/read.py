@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.tables.arrays import read_array
 from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file
 
 EXTENSIONS = (*TABLE_EXTENSIONS, ".graphml", ".gml", ".npz")
@@ -77,11 +77,19 @@ def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:
     except ImportError:
         raise InputError(f"reading {path} needs networkx; pip install networkx") from None
     from mvgrl.graphs.from_networkx import from_networkx
+    from mvgrl.graphs.graphml import check_graphml
 
     try:
-        graph = nx.read_graphml(path) if path.suffix.lower() == ".graphml" else _read_gml(path)
+        if path.suffix.lower() == ".graphml":
+            check_graphml(path)
+            graph = nx.read_graphml(path)
+        else:
+            graph = _read_gml(path)
+    except InputError:
+        raise
     except Exception as error:  # the parsers raise many types of error on a damaged file
-        raise InputError(f"{path} is not a {path.suffix[1:]} file, or is damaged: {error}; write it again") from None
+        reason = shown(str(error).partition("\n")[0], 200)[1:-1]
+        raise InputError(f"{path} is not a {path.suffix[1:]} file, or is damaged: {reason}; write it again") from None
     try:
         return from_networkx([graph], label=label_column, parse_integers=True)
     except InputError as error:
@@ -100,7 +108,7 @@ def _read_gml(path: Path) -> Any:
 
 
 def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
-    matrix = _load_array(path)
+    matrix = read_array(path)
     try:
         graph = Graph.from_scipy(matrix)
     except InputError as error:
@@ -108,28 +116,11 @@ def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
     if features is not None:
         check_input_file(features, (".npz", ".npy"))
         try:
-            graph = replace(graph, features=_load_array(features))
+            graph = replace(graph, features=read_array(features))
         except InputError as error:
             message = str(error)
             raise InputError(message if str(features) in message else f"{features}: {message}") from None
     return NamedGraph(graph, np.arange(graph.nodes))
-
-
-def _load_array(path: Path) -> Any:
-    """Load a SciPy matrix or the only array of a NumPy file; never a pickle."""
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
-            names = loaded.files
-            if len(names) == 1:
-                return loaded[names[0]]
-        return sp.csr_array(sp.load_npz(path))
-    except Exception:  # a damaged file may raise anything; NumPy's own message recommends unsafe pickles
-        raise InputError(
-            f"{path} is damaged or not a matrix of numbers; write it with scipy.sparse.save_npz or numpy.save"
-        ) from None
 
 
 def _read_folder(folder: Path) -> NamedGraph:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
+from mvgrl.graphs.checks import check_weight_sums
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.tables.columns import (
@@ -61,10 +62,20 @@ def from_tables(
         numbered = _number_by_appearance(edges, ends, place)
     else:
         name = label_column if id_column is None else id_column
-        raise InputError(f"the column {name!r} needs a table of nodes; give one, or omit the column")
+        raise InputError(f"the column {shown(name)} needs a table of nodes; give one, or omit the column")
     ignored = [name for name in edges.column_names if name not in (*ends, "weight", "graph")]
-    notes = (f"ignored edge columns: {', '.join(ignored)}",) if ignored else ()
+    notes = (f"ignored edge columns: {_listed(ignored)}",) if ignored else ()
     return _assemble(numbered, weights, notes)
+
+
+def _named(value: Any) -> str:
+    """Return an id for an error message, without quotes."""
+    return shown(str(value))[1:-1]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return ", ".join(map(_named, names[:20])) + more
 
 
 @dataclass
@@ -97,6 +108,8 @@ def _assemble(parts: _Numbered, weights: np.ndarray | None, notes: tuple[str, ..
             firsts = parts.labels[offsets[:-1]]
             if len(firsts) > 1 and np.array_equal(np.repeat(firsts, np.diff(offsets)), parts.labels):
                 parts.labels = firsts
+    if weights is not None:
+        check_weight_sums(parts.sources, parts.targets, weights, parts.ids)
     graph = Graph.from_edges(
         parts.sources, parts.targets, weights, nodes=len(parts.ids), features=parts.features, offsets=offsets
     )
@@ -148,14 +161,16 @@ def _number_by_table(
     found = pc.index_in(pa.array(np.column_stack(end_codes).ravel()), value_set=pa.array(node_codes))
     if found.null_count:  # found is in the order of the rows, so this is the first problem
         row, end = divmod(pc.index(found.is_null(), True).as_py(), 2)
-        inside = "" if edge_graphs is None else f"graph {graph_ids[edge_graphs[row]]} of "
-        problem = f"{ends[end]} is node {endpoints[end][row]}, which is not in {inside}{node_place.name}"
+        inside = "" if edge_graphs is None else f"graph {_named(graph_ids[edge_graphs[row]])} of "
+        problem = (
+            f"{ends[end]} is node {_named(endpoints[end][row].as_py())}, which is not in {inside}{node_place.name}"
+        )
         raise place.error(row, f"{problem}; add the node or drop the edge")
     sources, targets = found.to_numpy().astype(np.int64).reshape(-1, 2).T
     if node_graphs is not None:
         _check_not_crossing(sources, targets, node_graphs, rows, place)
     features, names_of_features = _features(nodes, (id_name, label_name, "graph"), node_place)
-    target = None if label_name is None else to_labels(nodes[label_name])
+    target = None if label_name is None else to_labels(node_place, label_name, nodes[label_name])
     return _Numbered(sources, targets, rows.ids, node_graphs, graph_ids, features, names_of_features, target)
 
 
@@ -184,7 +199,7 @@ def _features(
     for name, values in zip(names, columns, strict=True):
         rows, _ = np.nonzero(np.abs(values.reshape(len(values), -1)) > np.finfo(np.float32).max)
         if len(rows):
-            problem = f"{name!r} exceeds 3.4e38, the limit of single precision"
+            problem = f"{shown(name)} exceeds 3.4e38, the limit of single precision"
             raise place.error(rows[0], f"{problem}; scale the column down")
     if not columns:
         return None, None
@@ -213,7 +228,9 @@ def _graph_columns(edges: Any, nodes: Any, place: Place, node_place: Place) -> t
     if in_nodes and len(codes) == 2 and codes[1].max() > codes[0].max():
         row = int(np.argmax(codes[1] > codes[0].max()))
         raise place.error(
-            row, f"graph {names[codes[1][row]]} has no nodes in {node_place.name}; add its nodes or drop the edge"
+            row,
+            f"graph {_named(names[codes[1][row]].as_py())} has no nodes in {node_place.name}; "
+            "add its nodes or drop the edge",
         )
     return (codes[-1] if "graph" in edges.column_names else None), (codes[0] if in_nodes else None), to_numpy(names)
 
@@ -225,7 +242,10 @@ def _check_not_crossing(
     crossing = np.flatnonzero(graphs[sources] != graphs[targets])
     if len(crossing) and nodes.graph_ids is not None:
         row = int(crossing[0])
-        one, other = (f"{nodes.ids[node]} is in graph {nodes.graph_ids[node]}" for node in (sources[row], targets[row]))
+        one, other = (
+            f"{_named(nodes.ids[node])} is in graph {_named(nodes.graph_ids[node])}"
+            for node in (sources[row], targets[row])
+        )
         remedy = "drop the edge, or drop the column 'graph' to have a single graph"
         raise place.error(row, f"{one} but {other}; graphs must not be connected with each other: {remedy}")
 
@@ -235,5 +255,5 @@ def _check_unambiguous(codes: np.ndarray, graphs: np.ndarray, ids: Any, place: P
     duplicate = first_duplicate(codes)
     if duplicate is not None and graphs[duplicate[0]] != graphs[duplicate[1]]:
         first, second = duplicate
-        problem = f"the id {ids[second]} is also in another graph ({place.row(first)})"
+        problem = f"the id {_named(ids[second].as_py())} is also in another graph ({place.row(first)})"
         raise place.error(second, f"{problem}, so the edges are ambiguous; add a column 'graph' to them")

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
+from mvgrl.tables.names import NO_NULS, check_room
 
 ENDPOINT_COLUMNS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
 ID_COLUMNS = ("id", "node", "node_id")
@@ -37,7 +38,7 @@ def check_unique_names(names: Sequence[str], place: Place) -> None:
     """Check that no two columns share a name."""
     if len(set(names)) < len(names):
         repeated = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(f"{place.name} has two columns named {repeated!r}; rename or drop one")
+        raise InputError(f"{place.name} has two columns named {shown(repeated)}; rename or drop one")
 
 
 def check_not_unnamed(names: Sequence[str], place: Place) -> None:
@@ -55,15 +56,15 @@ def find_endpoints(names: Sequence[str], place: Place) -> tuple[str, str]:
     for pair in ENDPOINT_COLUMNS:
         if pair[0] in names and pair[1] in names:
             return pair
-    listed = ",".join(names)
+    listed = shown(",".join(names), 200)
     if 2 <= len(names) <= 4 and not {name for pair in ENDPOINT_COLUMNS for name in pair} & set(names):
         header = ",".join(("source", "target", "weight", "graph")[: len(names)])
         raise InputError(
-            f"{place.name} has no columns 'source' and 'target', only {listed!r}; rename the columns, or if this is "
+            f"{place.name} has no columns 'source' and 'target', only {listed}; rename the columns, or if this is "
             f"the first row of data, add a header line such as {header}"
         )
     if len(names) == 1:
-        raise InputError(f"{place.name} has only one column, {listed!r}; it needs 'source' and 'target'. Check the "
+        raise InputError(f"{place.name} has only one column, {listed}; it needs 'source' and 'target'. Check the "
                          "separator: .csv uses commas, .tsv uses tabs")  # fmt: skip
     raise _missing_column(place, "target" if "source" in names else "source", names)
 
@@ -90,23 +91,31 @@ def is_pandas_index(name: str) -> bool:
 
 def _missing_column(place: Place, wanted: str, names: Sequence[str]) -> InputError:
     """Return the error for a missing column, with the closest existing name."""
-    near = get_close_matches(wanted.lower(), names, n=1)
+    near = get_close_matches(wanted[:100].lower(), [name for name in names if len(name) < 100], n=1)
     hint = f"; did you mean {near[0]!r}? It" if near else "; it"
-    listed = ", ".join(map(repr, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-    return InputError(f"{place.name} has no column {wanted!r}{hint} has {listed or 'no columns'}")
+    listed = ", ".join(map(shown, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    return InputError(f"{place.name} has no column {shown(wanted)}{hint} has {listed or 'no columns'}")
 
 
-def to_array(column: Any) -> Any:
-    """Convert a column to a single array, with dictionaries decoded.
+def to_array(place: Place, name: str, column: Any) -> Any:
+    """Convert a column to a single, valid array, with dictionaries decoded.
 
-    >>> to_array(pa.chunked_array([["a"], ["b"]]).dictionary_encode()).to_pylist()
+    >>> to_array(Place("a"), "x", pa.chunked_array([["a"], ["b"]]).dictionary_encode()).to_pylist()
     ['a', 'b']
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_string(column.type):
-        column = column.cast(pa.large_string())  # 32-bit offsets cannot address more than two gigabytes
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    types = pa.types
+    try:
+        column.validate(full=True)  # offsets and indices in range, and text in UTF-8: files may contain anything
+        if types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if types.is_run_end_encoded(column.type):
+            column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
+        if types.is_string(column.type) or types.is_string_view(column.type):
+            column = column.cast(pa.large_string())  # 32-bit offsets cannot address more than two gigabytes
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    except pa.ArrowException as error:
+        reason = shown(str(error).partition("\n")[0])
+        raise InputError(f"{place.name}: column {shown(name)} is damaged ({reason}); write it again") from None
 
 
 def to_ids(parts: Sequence[tuple[Place, str, Any]]) -> list[Any]:
@@ -123,23 +132,38 @@ def to_ids(parts: Sequence[tuple[Place, str, Any]]) -> list[Any]:
 
 
 def _id_array(place: Place, name: str, column: Any) -> Any:
-    array = to_array(column)
-    missing = array.is_null(nan_is_null=True)
+    array = to_array(place, name, column)
+    missing = array.is_null(nan_is_null=True) if pa.types.is_floating(array.type) else array.is_null()
     if pa.types.is_large_string(array.type):
         missing = pc.or_kleene(missing, pc.equal(array, ""))
     row = pc.index(missing, True).as_py()
     if row >= 0:
-        raise place.error(row, f"the {name!r} is missing; fill it in or drop the row")
+        raise place.error(row, f"the {shown(name)} is missing; fill it in or drop the row")
     try:
         # pandas stores a column of integers with a gap as floats: convert whole floats back to integers.
         if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
             return array.cast(pa.int64())
     except pa.ArrowInvalid:  # fractions, or integers of more than 64 bits: text keeps them exact
         pass
+    return _as_text(place, name, array, "ids must be integers or text")
+
+
+def _as_text(place: Place, name: str, array: Any, remedy: str) -> Any:
+    """Convert an array to text without NUL characters, which NumPy drops at the end of a text."""
     try:
-        return array.cast(pa.large_string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InputError(f"{place.name}: column {name!r} has type {array.type}; ids must be integers or text") from None
+        text = array.cast(pa.large_string())
+    except pa.ArrowException:
+        raise InputError(f"{place.name}: column {shown(name)} has type {_type_name(array)}; {remedy}") from None
+    row = pc.index(pc.match_substring(text, "\0"), True).as_py()
+    if row >= 0:
+        raise place.error(row, f"the {shown(name)} {shown(text[row].as_py())} contains a NUL character; {NO_NULS}")
+    check_room(len(text), pc.max(pc.utf8_length(text)).as_py() or 0, f"{place.name}, column {shown(name)}")
+    return text
+
+
+def _type_name(array: Any) -> str:
+    text = str(array.type)  # a nested type may be described in thousands of characters
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def to_numbers(place: Place, name: str, column: Any, remedy: str = "encode it as numbers") -> np.ndarray:
@@ -148,28 +172,31 @@ def to_numbers(place: Place, name: str, column: Any, remedy: str = "encode it as
     >>> to_numbers(Place("nodes"), "x", pa.chunked_array([[[1, 2], [3, 4]]])).shape
     (2, 2)
     """
-    array = to_array(column)
+    array = to_array(place, name, column)
     width = 1
     if has_lists(array):
         lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
         width = int(lengths[0]) if len(lengths) else 0
         odd = np.flatnonzero((lengths != width) | (lengths == 0))
         if len(odd):
-            problem = f"{name!r} has {lengths[odd[0]]} values" + (f", but the first row has {width}" if odd[0] else "")
+            problem = f"{shown(name)} has {lengths[odd[0]]} values" + (
+                f", but the first row has {width}" if odd[0] else ""
+            )
             raise place.error(odd[0], f"{problem}; every row needs the same number of values, at least one")
         array = array.flatten()
     dtype, types = array.type, pa.types
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     if not any(matches(dtype) for matches in numeric):
         row, value = _first_non_number(array)
-        raise place.error(row // width, f"column {name!r} is not numeric: {str(value)!r}; drop the column or {remedy}")
+        problem = f"column {shown(name)} is not numeric: {shown(str(value))}"
+        raise place.error(row // width, f"{problem}; drop the column or {remedy}")
     array = array.cast(pa.uint8()) if types.is_boolean(dtype) else array  # Arrow cannot cast booleans to floats
     values = array if dtype == pa.float32() else array.cast(pa.float64(), safe=False)
     result = values.to_numpy(zero_copy_only=False)  # nulls become NaN
     bad = np.flatnonzero(~np.isfinite(result))
     if len(bad):
         value = "missing" if np.isnan(result[bad[0]]) else result[bad[0]]
-        raise place.error(bad[0] // width, f"{name!r} is {value}; give a finite number or drop the row")
+        raise place.error(bad[0] // width, f"{shown(name)} is {value}; give a finite number or drop the row")
     return result if width == 1 else result.reshape(-1, width)
 
 
@@ -182,6 +209,10 @@ def has_lists(column: Any) -> bool:
 def _first_non_number(array: Any) -> tuple[int, Any]:
     """Find the first value that cannot be parsed as a number, or the first value if all can."""
     first = None
+    try:
+        array = array.cast(pa.large_string())
+    except pa.ArrowException:  # lists of lists, for example
+        return 0, _type_name(array)
     for row, value in enumerate(array.to_pylist()):
         if value is None:
             continue
@@ -193,24 +224,24 @@ def _first_non_number(array: Any) -> tuple[int, Any]:
     return first or (0, None)
 
 
-def to_labels(column: Any) -> np.ndarray:
+def to_labels(place: Place, name: str, column: Any) -> np.ndarray:
     """Convert a column to labels, numbers or text; a missing label is NaN or an empty string.
 
-    >>> to_labels(pa.chunked_array([["cat", None]])).tolist()
+    >>> to_labels(Place("pets"), "kind", pa.chunked_array([["cat", None]])).tolist()
     ['cat', '']
     """
-    array = to_array(column)
+    array = to_array(place, name, column)
     dtype = array.type
     if pa.types.is_boolean(dtype) and not array.null_count:
         return np.asarray(array.to_numpy(zero_copy_only=False), dtype=bool)
     if pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
         return np.asarray(array.to_numpy(zero_copy_only=False))
-    return to_text(column)
+    return to_text(place, name, column, "labels are numbers or text")
 
 
-def to_text(column: Any) -> np.ndarray:
-    """Convert a column to text; a missing value is an empty string."""
-    return to_numpy(to_array(column).cast(pa.large_string()).fill_null(""))
+def to_text(place: Place, name: str, column: Any, remedy: str) -> np.ndarray:
+    """Convert a column to text; a missing value is an empty string. ``remedy`` says which types can be converted."""
+    return to_numpy(_as_text(place, name, to_array(place, name, column), remedy).fill_null(""))
 
 
 def to_numpy(array: Any) -> np.ndarray:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from mvgrl.errors import InputError
-from mvgrl.tables.atomic import atomic_write
+from mvgrl.errors import InputError, shown
+from mvgrl.tables.arrays import read_npy
+from mvgrl.tables.atomic import atomic_write, check_writable
 from mvgrl.tables.columns import Place, check_not_unnamed, has_lists, to_ids, to_numbers
 from mvgrl.tables.ids import Keyed, read_keyed
-from mvgrl.tables.paths import SEPARATORS, check_input_file, check_output_file
+from mvgrl.tables.names import check_text
+from mvgrl.tables.paths import SEPARATORS, check_input_file, check_not_input, check_output_file
 
 EXTENSIONS = (".parquet", *SEPARATORS, ".npy")
 BATCH = 2**22  # numbers converted at a time: 16 megabytes
@@ -52,6 +56,7 @@ class Embeddings:
                 raise InputError(
                     f"{name} has shape {values.shape}, but there are {len(self.vectors)} vectors; give one per vector"
                 )
+            check_text(values, name)
 
     @property
     def rows(self) -> Keyed:
@@ -99,7 +104,7 @@ def _table_vectors(table: Any, place: Place) -> np.ndarray:
     lists = [name for name in table.column_names if has_lists(table[name])]
     if lists:
         if len(lists) > 1 and "embedding" not in lists:
-            listed = ", ".join(map(repr, lists))
+            listed = ", ".join(map(shown, lists[:10]))
             raise InputError(f"{place.name} has several columns of lists, {listed}; name the one to use 'embedding'")
         name = "embedding" if "embedding" in lists else lists[0]
         return to_numbers(place, name, table[name]).reshape(table.num_rows, -1)
@@ -115,14 +120,7 @@ def _table_vectors(table: Any, place: Place) -> np.ndarray:
 
 
 def _read_numpy(path: Path) -> np.ndarray:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except Exception:  # a damaged file may raise anything; NumPy's own message recommends unsafe pickles
-        loaded = None
-    if not isinstance(loaded, np.ndarray) or loaded.dtype.kind not in "fiub":
-        if loaded is not None and not isinstance(loaded, np.ndarray):
-            loaded.close()
-        raise InputError(f"{path} is damaged or not an array of numbers; write it again with numpy.save")
+    loaded = read_npy(path)
     if loaded.ndim != 2 or not loaded.size:
         raise InputError(f"{path} has shape {loaded.shape}; it must have one row per id and one column per dimension")
     single = loaded.dtype.kind == "f" and loaded.dtype.itemsize <= 4
@@ -150,25 +148,55 @@ def _read_ids(path: Path, count: int, id_column: str | None) -> Keyed:
     return rows
 
 
-def check_output(path: str | os.PathLike[str]) -> Path:
+def check_output(
+    path: str | os.PathLike[str],
+    *,
+    inputs: Iterable[str | os.PathLike[str] | None] = (),
+    overwrite: bool = False,
+    csv_safe: bool = False,
+) -> Path:
     """Check that embeddings can be written to a file, before spending time on computing them.
+
+    It must be none of the ``inputs``. Unless ``overwrite``, the table of ids of a NumPy file must not replace a file
+    that does not belong to it.
 
     >>> check_output("cora.xlsx")
     Traceback (most recent call last):
     ...
     mvgrl.errors.InputError: cora.xlsx: unsupported file type; use one of .parquet, .csv, .tsv, .npy
     """
-    path = check_output_file(path, EXTENSIONS, "embeddings.parquet")
-    if path.suffix.lower() == ".npy" and ids_path(path).is_dir():
-        raise InputError(f"{ids_path(path)}, needed for the ids, is a folder; choose another path")
+    path, inputs = check_output_file(path, EXTENSIONS, "embeddings.parquet"), list(inputs)
+    check_not_input(path, inputs)
+    if path.suffix.lower() == ".npy":
+        table = ids_path(path)
+        if table.is_dir():
+            raise InputError(f"{table}, needed for the ids, is a folder; choose another path")
+        check_not_input(table, inputs)
+        check_writable(table)
+        if not overwrite and table.exists() and not (path.exists() and _is_ids_table(table)):
+            raise InputError(f"{table}, needed for the ids, exists and does not belong to {path}; choose another path, "
+                             "or add --overwrite (overwrite=True) to replace it")  # fmt: skip
+    elif csv_safe and path.suffix.lower() == ".parquet":
+        raise InputError(f"{path}: csv_safe applies to .csv, .tsv and the ids of .npy only; omit it")
     return path
 
 
-def write_embeddings(path: str | os.PathLike[str], embeddings: Embeddings) -> None:
+def _is_ids_table(path: Path) -> bool:
+    """Return whether a file looks like the table of ids that is written beside a NumPy file."""
+    with path.open("rb") as file:
+        return file.readline(20).strip() in (b"id", b"id,graph")
+
+
+def write_embeddings(
+    path: str | os.PathLike[str], embeddings: Embeddings, *, overwrite: bool = False, csv_safe: bool = False
+) -> None:
     """Write a Parquet, CSV or TSV file, or a NumPy file with a table of ids beside it; the write is atomic.
 
     Parquet has the columns ``id`` and ``embedding``; CSV and TSV have ``id``, ``e0``, ``e1``, …. Both are in single
     precision and start with a column ``graph`` if there are graph ids. A NumPy file keeps the precision of the vectors.
+
+    A spreadsheet runs text that starts with =, +, -, @, a tab or a carriage return as a formula. Ids are written to CSV
+    as they are unless ``csv_safe``, which writes an apostrophe before such an id.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -178,8 +206,10 @@ def write_embeddings(path: str | os.PathLike[str], embeddings: Embeddings) -> No
     7,0.5,-1
     9,0,0.1
     """
-    path = check_output(path)
+    path = check_output(path, overwrite=overwrite, csv_safe=csv_safe)
     ids = _id_columns(embeddings)
+    if csv_safe:
+        ids = {name: _without_formulas(name, array) for name, array in ids.items()}
     extension = path.suffix.lower()
     if extension != ".npy":
         with atomic_write(path) as temporary, temporary.open("wb") as file:
@@ -193,8 +223,26 @@ def write_embeddings(path: str | os.PathLike[str], embeddings: Embeddings) -> No
             _write_numpy(file, embeddings)
             file.flush()
             os.fsync(file.fileno())  # detect a full disk before the table of ids is replaced
-        with atomic_write(ids_path(path)) as beside, beside.open("wb") as file:
-            _write_text(file, ",", dict(reversed(ids.items())))
+        with atomic_write(ids_path(path)) as beside:
+            with beside.open("wb") as file:
+                _write_text(file, ",", dict(reversed(ids.items())))
+            if path.exists() and not _same_content(beside, ids_path(path)):
+                path.unlink()  # older vectors must not get other ids if this process dies before the last rename
+
+
+def _same_content(one: Path, other: Path) -> bool:
+    return other.exists() and filecmp.cmp(one, other, shallow=False)
+
+
+def _without_formulas(name: str, array: Any) -> Any:
+    """Prefix text that a spreadsheet would run as a formula with an apostrophe."""
+    if pa.types.is_integer(array.type):
+        return array
+    safe = pc.replace_substring_regex(array, r"\A([=+\-@\t\r])", r"'\1")
+    if name == "id" and len(pc.unique(safe)) < len(pc.unique(array)):
+        raise InputError("two ids differ only in an apostrophe before a formula, so csv_safe would merge them; "
+                         "rename one, or write .parquet without csv_safe")  # fmt: skip
+    return safe
 
 
 def _id_columns(embeddings: Embeddings) -> dict[str, Any]:

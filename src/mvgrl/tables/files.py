@@ -13,9 +13,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
+from mvgrl.tables.budget import check_unpacked_size
 from mvgrl.tables.columns import ENDPOINT_COLUMNS, ID_COLUMNS, Place, check_unique_names, is_pandas_index
+from mvgrl.tables.parquet_sizes import declared_sizes
 from mvgrl.tables.paths import SEPARATORS
+
+_BATCH, _MOST_ROWS = 2**29, 2**16  # bytes and rows of a Parquet file that are unpacked at a time
 
 
 def read_edges(path: Path) -> tuple[Any, Place]:
@@ -49,16 +53,29 @@ def _read(
 
 
 def _read_parquet(path: Path) -> Any:
+    """Read a Parquet file, in batches: a text that repeats is stored once and could unpack to any size."""
     try:
+        declared = declared_sizes(path)
+        check_unpacked_size(path, declared.total)
+        rows = max(1, min(_MOST_ROWS, _BATCH // max(1, declared.longest)))
         with pq.ParquetFile(path) as file:
-            return file.read()
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{path} is not a Parquet file, or is truncated ({reason}); write it again") from None
+            batches, size = [], 0
+            for batch in file.iter_batches(rows):
+                batches.append(batch)
+                size += batch.nbytes
+                check_unpacked_size(path, size)
+            return pa.Table.from_batches(batches, file.schema_arrow)
+    except InputError:
+        raise
+    except Exception as error:  # a damaged file may raise anything
+        reason = shown(str(error).strip().partition("\n")[0])[1:-1]
+        raise InputError(
+            f"{path} is not a Parquet file, or is truncated or damaged ({reason}); write it again"
+        ) from None
 
 
 def _read_text(path: Path, separator: str, ids: Collection[str], float32: re.Pattern[str] | None) -> tuple[Any, Place]:
-    place = Place(str(path), lambda row: f"line {_line_of_row(path, separator, row)}")
+    place = Place(str(path), lambda row: _line_of_row(path, separator, row))
     not_utf8 = InputError(f"{path} is not UTF-8 text; save it in that encoding")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -85,7 +102,8 @@ def _read_text(path: Path, separator: str, ids: Collection[str], float32: re.Pat
     except pa.ArrowException as error:
         if "UTF8" in str(error):
             raise not_utf8 from None
-        raise _uneven_line(path, separator, len(names)) or InputError(f"{path}: {error}; write it again") from None
+        reason = shown(str(error).partition("\n")[0])[1:-1]
+        raise _uneven_line(path, separator, len(names)) or InputError(f"{path}: {reason}; write it again") from None
     if any(pa.types.is_binary(dtype) for dtype in table.schema.types):
         raise not_utf8
     for name in types:
@@ -118,30 +136,36 @@ def _check_separator(path: Path, separator: str, names: list[str]) -> None:
             expected = {",": "commas", "\t": "tabs"}[separator]
             also = {"\t": ", or rename it to .tsv", ",": ", or rename it to .csv"}.get(other, "")
             problem = (
-                f"has only one column, {names[0]!r}: a {path.suffix} file is separated by {expected}, not {called}"
+                f"has only one column, {shown(names[0])}: a {path.suffix} file is separated by {expected}, not {called}"
             )
             raise InputError(f"{path} {problem}; save it with {expected}{also}")
 
 
-def _line_of_row(path: Path, separator: str, row: int) -> int:
+def _line_of_row(path: Path, separator: str, row: int) -> str:
     """Find the line on which a row starts, skipping empty lines; the file is read again, for error messages only."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv_text.reader(file, delimiter=separator)
-        start, rows = 1, -2
-        for fields in reader:
-            rows += bool(fields)
-            if rows == row:
-                return start
-            start = reader.line_num + 1
-    return row + 2
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv_text.reader(file, delimiter=separator)
+            start, rows = 1, -2
+            for fields in reader:
+                rows += bool(fields)
+                if rows == row:
+                    return f"line {start}"
+                start = reader.line_num + 1
+    except (csv_text.Error, UnicodeDecodeError):  # Python reads no field of more than 131,072 characters, Arrow does
+        return f"row {row}"
+    return f"line {row + 2}"
 
 
 def _uneven_line(path: Path, separator: str, columns: int) -> InputError | None:
     """Return the error for the first line with more or fewer columns than the header."""
     with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
         reader = csv_text.reader(file, delimiter=separator)
-        for fields in reader:
-            if fields and len(fields) != columns:
-                problem = f"there are {len(fields)} columns, but {columns} in the header"
-                return InputError(f"{path}, line {reader.line_num}: {problem}; correct the line")
+        try:
+            for fields in reader:
+                if fields and len(fields) != columns:
+                    problem = f"there are {len(fields)} columns, but {columns} in the header"
+                    return InputError(f"{path}, line {reader.line_num}: {problem}; correct the line")
+        except csv_text.Error as error:
+            return InputError(f"{path}, line {reader.line_num}: {error}; correct the line")
     return None

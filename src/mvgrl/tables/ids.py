@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.tables.columns import ID_COLUMNS, Place, check_unique_names, find_id, is_pandas_index, to_ids, to_numpy
 from mvgrl.tables.files import read_rows
 
@@ -32,8 +32,8 @@ class Keyed:
         >>> Keyed(np.array([7]), np.array(["g"])).describe(0)
         "the id 7 of graph 'g'"
         """
-        graph = "" if self.graph_ids is None else f" of graph {self.graph_ids[row].item()!r}"
-        return f"the id {self.ids[row].item()!r}{graph}"
+        graph = "" if self.graph_ids is None else f" of graph {shown(self.graph_ids[row].item())}"
+        return f"the id {shown(self.ids[row].item())}{graph}"
 
 
 def read_keyed(path: Path, id_column: str | None, *, number_rows: bool = False) -> tuple[Any, Keyed]:
@@ -137,6 +137,6 @@ def _check_unique_across_graphs(ids: Any, place: Place, other: Place) -> None:
     duplicate = first_duplicate(encode([ids])[0][0])
     if duplicate is not None:
         raise InputError(
-            f"the id {ids[duplicate[0]].as_py()!r} is in several graphs of {place.name}, and {other.name} does not say "
-            "which one is meant; add a column 'graph' to it"
+            f"the id {shown(ids[duplicate[0]].as_py())} is in several graphs of {place.name}, and {other.name} does "
+            "not say which one is meant; add a column 'graph' to it"
         )

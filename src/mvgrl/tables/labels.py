@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.tables.columns import find_label, to_labels, to_text
 from mvgrl.tables.embeddings import Embeddings
 from mvgrl.tables.ids import Keyed, align, read_keyed
@@ -47,10 +46,7 @@ def read_labels(
     table, rows = _read(path, id_column)
     name = find_label(table.column_names, label_column, rows.place)
     name = name if name is not None else _only_column(table, rows, "label", "choose one with label_column")
-    try:
-        values = to_labels(table[name])
-    except pa.ArrowException:
-        raise InputError(f"{path}: column {name!r} has type {table[name].type}; labels are numbers or text") from None
+    values = to_labels(rows.place, name, table[name])
     return Labels(ids=rows.ids, graph_ids=rows.graph_ids, place=rows.place, labels=values)
 
 
@@ -65,16 +61,13 @@ def read_split(path: str | os.PathLike[str], *, id_column: str | None = None) ->
     """
     table, rows = _read(path, id_column)
     name = "split" if "split" in table.column_names else _only_column(table, rows, "split", "name one of them 'split'")
-    try:
-        values = to_text(table[name])
-    except pa.ArrowException:
-        raise InputError(f"{path}: column {name!r} has type {table[name].type}; give train, val or test") from None
+    values = to_text(rows.place, name, table[name], "give train, val or test")
     parts = np.full(len(values), "", dtype="<U5")
     for part, spellings in PART_SPELLINGS.items():
         parts[np.isin(values, spellings)] = part
     unknown = np.flatnonzero((parts == "") & (values != ""))
     if len(unknown):
-        problem = f"{name!r} is {str(values[unknown[0]])!r}; give train, val or test, or leave it empty"
+        problem = f"{shown(name)} is {shown(str(values[unknown[0]]))}; give train, val or test, or leave it empty"
         raise rows.place.error(unknown[0], problem)
     return Split(ids=rows.ids, graph_ids=rows.graph_ids, place=rows.place, parts=parts)
 
@@ -90,7 +83,7 @@ def _only_column(table: Any, rows: Keyed, wanted: str, remedy: str) -> str:
         return str(names[0])
     if not names:
         raise InputError(f"{rows.place.name} has only ids; add a column {wanted!r}")
-    listed = ", ".join(map(repr, names))
+    listed = ", ".join(map(shown, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
     raise InputError(f"{rows.place.name} has no column {wanted!r}; besides the ids it has {listed}: {remedy}")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+import stat
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.tables.atomic import check_writable
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -25,21 +26,33 @@ def check_input_file(path: Path, extensions: Collection[str], also: str = "") ->
     supported = f"{', '.join(extensions)}{' ' + also if also else ''}"
     extension = path.suffix.lower()
     try:
-        if path.is_dir():
+        about = path.stat()
+        if stat.S_ISDIR(about.st_mode):
             raise InputError(f"{path} is a folder; give a file: {supported}")
-        if not path.exists():
-            siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-            near = get_close_matches(path.name, siblings, n=1)
-            raise InputError(f"{path} does not exist; " + (f"did you mean {near[0]}?" if near else "check the path"))
         if extension not in extensions:
             raise InputError(f"{path}: unsupported file type; give one of {supported}")
-        if not path.stat().st_size:
+        if not stat.S_ISREG(about.st_mode):
+            raise InputError(f"{path} is not a regular file; save it to one first")
+        if not about.st_size:
             raise InputError(f"{path} is empty; write it again")
         with path.open("rb") as file:
             file.read(1)
+    except (FileNotFoundError, NotADirectoryError):
+        near = get_close_matches(path.name, _siblings(path), n=1)
+        hint = f"did you mean {near[0]}?" if near else "check the path"
+        raise InputError(f"{path} does not exist; {hint}") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}; check its permissions") from None
+        name = str(path) if len(str(path)) <= 300 else shown(str(path), 300)
+        reason = error.strerror or error
+        raise InputError(f"{name} cannot be read: {reason}; check the path and its permissions") from None
     return extension
+
+
+def _siblings(path: Path) -> list[str]:
+    try:
+        return [other.name for other in path.parent.iterdir() if other.name != path.name]
+    except OSError:
+        return []
 
 
 def check_output_file(path: str | os.PathLike[str], extensions: Collection[str], example: str) -> Path:
@@ -51,10 +64,40 @@ def check_output_file(path: str | os.PathLike[str], extensions: Collection[str],
     mvgrl.errors.InputError: map.gif: unsupported file type; use one of .png, .svg
     """
     path = Path(path)
-    if path.is_dir():
+    if _is_folder(path):
         raise InputError(f"{path} is a folder; give a file in it, such as {path / example}")
     if path.suffix.lower() not in extensions:
         problem = ": unsupported file type" if path.suffix else " has no file extension"
         raise InputError(f"{path}{problem}; use one of {', '.join(extensions)}")
     check_writable(path)
     return path
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # too long a name: check_writable says so
+        return False
+
+
+def check_not_input(output: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None]) -> None:
+    """Check that an output is none of the input files, also not through a link; None stands for an input not given.
+
+    >>> from tempfile import NamedTemporaryFile
+    >>> with NamedTemporaryFile(suffix=".csv") as file:
+    ...     check_not_input(file.name, [None, file.name])
+    Traceback (most recent call last):
+    ...
+    mvgrl.errors.InputError: the output /...csv is also an input; nothing was written: choose another output
+    """
+    for given in inputs:
+        if given is not None and _is_same_file(output, given):
+            name = "is also an input" if str(output) == str(given) else f"is the same file as the input {given}"
+            raise InputError(f"the output {output} {name}; nothing was written: choose another output")
+
+
+def _is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except (OSError, ValueError):  # one of them does not exist
+        return False

@@ -5,26 +5,32 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
+import stat
 import zipfile
-import zlib
 from collections import OrderedDict
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from mvgrl.errors import MVGRLError
 from mvgrl.graphs import Graph
 from mvgrl.tables.atomic import atomic_write
 from mvgrl.views.base import View
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1  # part of every key; increase it when a view's values or the file layout change, to ignore older files
+FORMAT = 2  # part of every key; increase it when a view's values or the file layout change, to ignore older files
 
 ViewArray: TypeAlias = "sp.csr_array | np.ndarray"
+Header: TypeAlias = "tuple[tuple[int, ...], np.dtype[Any]]"
+
+_DENSE, _SPARSE = {"key", "checksum", "dense"}, {"key", "checksum", "data", "indices", "indptr"}
 
 
 class ViewCache:
@@ -33,8 +39,9 @@ class ViewCache:
     At most ``memory`` bytes are kept in memory. The default is 2 GiB without a folder and 0 with one; pass more to read
     each file only once. The arrays it returns are shared and therefore read-only.
 
-    Files hold plain arrays, never pickled objects, and name the graph and the view they belong to. A file that is
-    damaged or belongs to something else is ignored, and the view is recomputed.
+    Files hold plain arrays, never pickled objects, a checksum, and the graph and the view they belong to. A file that
+    is damaged, was changed or belongs to something else is ignored, and the view is recomputed. If the folder cannot be
+    used, a warning says so, and views are computed without it.
 
     >>> from mvgrl.views import PPR
     >>> cache, graph = ViewCache(), Graph.from_edges([0], [1])
@@ -46,6 +53,7 @@ class ViewCache:
         self.folder = None if folder is None else Path(folder)
         self.memory = (2**31 if folder is None else 0) if memory is None else memory
         self._in_memory: OrderedDict[str, ViewArray] = OrderedDict()  # the most recently used last
+        self._warned = False
 
     def get(self, view: View, graph: Graph) -> ViewArray:
         """Return the view of the graph, computing it only if it is not cached."""
@@ -67,21 +75,31 @@ class ViewCache:
         from filelock import FileLock  # here: the numerical core runs without it
 
         path = folder / _file_name(key)
-        matrix = _read(path, key, graph)
-        if matrix is not None:
-            return matrix
-        folder.mkdir(parents=True, exist_ok=True)
         lock = path.with_name(f".{path.stem}.lock")
-        with FileLock(lock):
+        with ExitStack() as held:
             try:
-                matrix = _read(path, key, graph) if path.exists() else None  # computed while this process waited?
+                matrix = _read(path, key, graph)
                 if matrix is None:
-                    matrix = view(graph)
+                    folder.mkdir(parents=True, exist_ok=True)
+                    held.enter_context(FileLock(lock))
+                    held.callback(_unlink, lock)  # waiting processes find the view; later ones create a new lock file
+                    matrix = _read(path, key, graph) if path.exists() else None  # computed while this process waited?
+            except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
+                self._do_without(error)
+                return view(graph)
+            if matrix is None:
+                matrix = view(graph)
+                try:
                     _write(path, key, matrix)
-            finally:
-                with suppress(OSError):  # Windows does not delete open files
-                    lock.unlink()  # waiting processes find the view; later ones create a new lock file
+                except MVGRLError as error:  # a full disk, for example
+                    self._do_without(error)
         return matrix
+
+    def _do_without(self, error: Exception) -> None:
+        if not self._warned:
+            reason = getattr(error, "strerror", None) or error
+            logger.warning("cannot use the view cache %s (%s); computing views without it", self.folder, reason)
+        self._warned = True
 
     @staticmethod
     def _key(view: View, graph: Graph) -> str:
@@ -116,32 +134,98 @@ def _size(matrix: ViewArray) -> int:
     return sum(array.nbytes for array in _arrays(matrix).values())
 
 
+def _unlink(lock: Path) -> None:
+    with suppress(OSError):  # Windows does not delete open files
+        lock.unlink()
+
+
 def _read(path: Path, key: str, graph: Graph) -> ViewArray | None:
-    """Read a view, or return None if there is no file or it cannot be used."""
+    """Read a view, or return None if there is no file or it cannot be used; raise an OSError if it cannot be opened."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            if str(stored["key"]) != key:
-                raise ValueError("it belongs to another graph or view")
-            matrix = _restore({name: stored[name] for name in stored.files if name != "key"}, graph.nodes)
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block
+            raise FileExistsError(f"{path} is not a file")
+        file = path.open("rb")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    try:
+        with file, zipfile.ZipFile(file) as archive:
+            matrix = _restore(archive, key, graph.nodes)
+    except Exception as error:  # zip files and array headers can be damaged in many ways, and the view recomputed
         logger.warning("cannot use the cached view %s (%s); recomputing it", path, error)
         return None
     logger.debug("read a view from %s", path)
     return matrix
 
 
-def _restore(arrays: dict[str, np.ndarray], nodes: int) -> ViewArray:
+def _restore(archive: zipfile.ZipFile, key: str, nodes: int) -> ViewArray:
+    """Unpack the arrays of a file whose declared sizes fit the graph, and check that they are the ones written."""
+    names = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    if len(names) < len(archive.infolist()) or set(names) not in (_DENSE, _SPARSE):
+        raise ValueError("it has other arrays than a view")
+    headers = {name: _header(archive, info) for name, info in names.items()}
+    if headers["key"] != ((), np.array(key).dtype) or str(_array(archive, names["key"])) != key:
+        raise ValueError("it belongs to another graph or view")
+    _check_headers(headers, nodes)
+    arrays = {name: _array(archive, info) for name, info in names.items() if name != "key"}
+    if arrays.pop("checksum").tobytes() != _checksum(key, arrays):
+        raise ValueError("its values have been changed")
+    values = arrays["dense"] if "dense" in arrays else arrays["data"]
+    if not np.isfinite(values).all():
+        raise ValueError("it has values that are not finite")
     if "dense" in arrays:
-        if arrays["dense"].shape != (nodes, nodes):
-            raise ValueError(f"its shape is {arrays['dense'].shape}")
-        return arrays["dense"]
-    matrix = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(nodes, nodes))
+        return values
+    matrix = sp.csr_array((values, arrays["indices"], arrays["indptr"]), shape=(nodes, nodes))
     matrix.check_format(full_check=True)
     return matrix
 
 
+def _check_headers(headers: dict[str, Header], nodes: int) -> None:
+    """Reject arrays of other sizes and types than those of a view of a graph with so many nodes."""
+    for name, kinds in {"checksum": "u", "dense": "biuf", "data": "biuf", "indices": "i", "indptr": "i"}.items():
+        if name in headers and headers[name][1].kind not in kinds:
+            raise ValueError(f"{name} is {headers[name][1]}")
+    shapes = {name: shape for name, (shape, _) in headers.items()}
+    if "dense" in shapes:
+        fits = shapes["dense"] == (nodes, nodes)
+    else:
+        fits = shapes["data"] == shapes["indices"] and len(shapes["data"]) == 1 and shapes["indptr"] == (nodes + 1,)
+        fits = fits and shapes["data"][0] <= nodes**2
+    if not fits:
+        raise ValueError(f"its shapes are {shapes}")
+
+
+def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
+    """Return the shape and type that an array declares, once they agree with the size of its bytes."""
+    if info.compress_type != zipfile.ZIP_STORED:  # np.savez does not compress, and what is packed may not fit
+        raise ValueError("it is compressed")
+    with archive.open(info) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{info.filename} is not an array")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        size = info.file_size - file.tell()
+    if dtype.hasobject or not dtype.isnative or math.prod(shape) * dtype.itemsize != size:
+        raise ValueError(f"{info.filename} has {size} bytes, but declares {shape} of {dtype}")
+    return shape, dtype
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(info) as file:
+        array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+    return array
+
+
+def _checksum(key: str, arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return a digest of a view: its key, and the name, type, shape and values of each array."""
+    digest = hashlib.blake2b(key.encode(), digest_size=32)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.reshape(-1).view(np.uint8))
+    return digest.digest()
+
+
 def _write(path: Path, key: str, matrix: ViewArray) -> None:
+    arrays = _arrays(matrix)
+    checksum = np.frombuffer(_checksum(key, arrays), dtype=np.uint8)
     with atomic_write(path) as temporary:
-        np.savez(temporary, key=np.array(key), **_arrays(matrix))  # type: ignore[arg-type]
+        np.savez(temporary, key=np.array(key), checksum=checksum, **arrays)  # type: ignore[arg-type]

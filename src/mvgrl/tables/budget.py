@@ -1,0 +1,38 @@
+"""A limit on what a compressed file may unpack to, checked before it is unpacked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mvgrl.errors import InputError
+from mvgrl.runtime import machine_memory
+
+ALWAYS_ALLOWED = 2**28  # bytes that any file may unpack to, however small it is
+HIGHEST_RATIO = 100  # a larger file may unpack to this many times its size; ordinary data compresses far less
+
+
+def check_unpacked_size(path: Path, size: int) -> None:
+    """Check that a file may take this many bytes in memory: few enough for its size on disk and for this machine.
+
+    >>> from tempfile import NamedTemporaryFile
+    >>> with NamedTemporaryFile(suffix=".npz") as file:
+    ...     check_unpacked_size(Path(file.name), 2**20)
+    """
+    allowed = max(ALWAYS_ALLOWED, HIGHEST_RATIO * path.stat().st_size)
+    if size > allowed:
+        problem = f"{as_size(path.stat().st_size)} that unpack to {as_size(size)}"
+        raise InputError(f"{path} has {problem}; it is damaged or hostile, or write it with less compression")
+    if size > machine_memory():
+        raise InputError(f"{path} unpacks to {as_size(size)}, but there are {as_size(machine_memory())} of memory; "
+                         "split it or use another machine")  # fmt: skip
+
+
+def as_size(size: int) -> str:
+    """Return a number of bytes as readable text.
+
+    >>> as_size(3_000_000), as_size(5 * 2**30), as_size(10**30)
+    ('2.9 MB', '5.0 GB', 'over 1,000,000 GB')
+    """
+    if size > 10**6 * 2**30:
+        return "over 1,000,000 GB"
+    return f"{size / 2**30:,.1f} GB" if size >= 2**30 else f"{size / 2**20:,.1f} MB"
