@@ -106,7 +106,8 @@ def checkpoint(folder: Path, seed: Seed) -> None:
     try:
         trained = fit(graph(), SETTINGS, device="cpu", checkpoint=folder / seed.entry, resume=True)
     except MVGRLError as error:
-        assert isinstance(error, CheckpointError), f"{type(error).__name__}: {error}"
+        if not isinstance(error, CheckpointError):
+            raise AssertionError(f"{type(error).__name__}: {error}") from None
         raise
     losses = trained.history.losses
     assert len(losses) <= SETTINGS.epochs, f"{len(losses)} losses"

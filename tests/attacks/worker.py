@@ -23,7 +23,7 @@ from tests.attacks.targets import TARGETS
 import mvgrl
 from mvgrl.errors import MVGRLError
 
-LIMIT_SECONDS = 10
+LIMIT_SECONDS = 20
 LIMIT_MEMORY = 2**30  # more than this for a file of some kilobytes is a finding
 ADDRESS_SPACE = 3 * 2**30  # beyond what the process has at its start
 LONGEST_MESSAGE = 1000
