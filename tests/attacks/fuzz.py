@@ -134,7 +134,7 @@ def fuzz(cases: Cases, numbers: range, *, workers: int = 1, progress: bool = Fal
                 if not running[pipe].listen(report) and (left := running.pop(pipe).end(cases, report)):
                     waiting.append(left)
             for worker in running.values():
-                if time.monotonic() - worker.heard > 2 * LIMIT_SECONDS + 5:  # its own watchdog did not fire
+                if time.monotonic() - worker.heard > 5 * LIMIT_SECONDS:  # its own watchdog did not fire
                     os.kill(worker.process, 9)
             if progress and time.monotonic() - told > 10:
                 told = time.monotonic()
