@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import platform
-import random
 import select
 import shutil
 import sys
@@ -22,46 +21,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import tests.attacks.forking  # noqa: F401 (before numba and torch)
-from tests.attacks.mutations import mutate
-from tests.attacks.seeds import Seed, make_seeds
-from tests.attacks.targets import TARGETS, WEIGHTS
+from tests.attacks.cases import Cases
+from tests.attacks.targets import TARGETS
 from tests.attacks.worker import LIMIT_SECONDS, last_frame, work
 
 import mvgrl
 
 BATCH = 2000  # cases per worker process
-
-
-@dataclass(frozen=True)
-class Case:
-    """What a target is given, and how it was made."""
-
-    target: str
-    seed: Seed
-    mutations: tuple[str, ...]
-
-
-class Cases:
-    """Makes the case of a number."""
-
-    def __init__(self, seed: int, targets: list[str] | None = None) -> None:
-        self.seed, self.seeds = seed, make_seeds()
-        self.targets = targets or list(TARGETS)
-        self.weights = [WEIGHTS[name] for name in self.targets]
-        self.pool = [content for some in self.seeds.values() for one in some for content in one.files.values()]
-
-    def __call__(self, number: int) -> Case:
-        rng = random.Random(f"{self.seed}-{number}")
-        (target,) = rng.choices(self.targets, self.weights)
-        valid = rng.choice(self.seeds[target])
-        if target in ("scipy", "objects"):  # they are made from a number, not from a file
-            return Case(target, Seed("number", {"number": f"{self.seed}-{number}".encode()}), ("odd object",))
-        files, done = dict(valid.files), []
-        for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            name = rng.choice(list(files))
-            what, files[name] = mutate(rng, name, files[name], self.pool)
-            done.append(what)
-        return Case(target, Seed(valid.entry, files, valid.options), tuple(done))
 
 
 @dataclass
@@ -168,7 +134,7 @@ def fuzz(cases: Cases, numbers: range, *, workers: int = 1, progress: bool = Fal
                 if not running[pipe].listen(report) and (left := running.pop(pipe).end(cases, report)):
                     waiting.append(left)
             for worker in running.values():
-                if time.monotonic() - worker.heard > 2 * LIMIT_SECONDS + 5:  # its own watchdog did not fire
+                if time.monotonic() - worker.heard > 5 * LIMIT_SECONDS:  # its own watchdog did not fire
                     os.kill(worker.process, 9)
             if progress and time.monotonic() - told > 10:
                 told = time.monotonic()

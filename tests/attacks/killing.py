@@ -123,7 +123,7 @@ def _child(place: Place, command: Callable[[], int], log: Path, operation: int |
 def _operation(event: str, arguments: tuple[Any, ...], root: str) -> str | None:
     """What an event does to the files of the case; None if nothing."""
     if event == "ctypes.dlsym" and arguments[1] in EXCHANGES:
-        return "exchange"
+        return "exchange folders"
     if event == "open":
         path, _, flags = arguments
         writes = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
@@ -177,7 +177,6 @@ class Scenario:
 
     name: str
     words: tuple[str, ...]
-    output: str = ""  # the checkpoint is beside it
     ledger: str | None = None
     always: tuple[str, ...] = ()  # files or folders that are complete at every moment: the old or the new ones
     older: tuple[str, ...] = ()  # a command that makes what is replaced
@@ -191,8 +190,8 @@ class Scenario:
         return lambda: main([*words, "--quiet"])
 
     def again(self, place: Place) -> Callable[[], int]:
-        """The next run: it resumes where there is a checkpoint."""
-        unfinished = bool(self.output) and (place.work / f"{self.output}.checkpoint").exists()
+        """The next run: it resumes where there is a checkpoint, also beside what a link points to."""
+        unfinished = any(not path.name.startswith(".") for path in place.work.rglob("*.checkpoint"))
         return self.command([*self.words, "--resume"] if unfinished else self.words)
 
     def incomplete(self, old: Contents, new: Contents, now: Contents) -> list[str]:

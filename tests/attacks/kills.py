@@ -109,12 +109,13 @@ def attempt(kill: Kill, reference: Reference, place: Place) -> dict[str, Any]:
 
 
 def every_operation(references: dict[str, Reference], step: int = 1) -> list[Kill]:
-    """Every file operation of every command once, or every n-th."""
+    """Every file operation of every command once, or every n-th and all that rename."""
     return [
         Kill(name, operation=number)
         for name, one in references.items()
         if not SCENARIOS[name].slow
-        for number in range(1, len(one.ended.operations) + 1, step)
+        for number, what in enumerate(one.ended.operations, start=1)
+        if number % step == 0 or what.startswith(("os.rename", "exchange"))
     ]
 
 

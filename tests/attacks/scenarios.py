@@ -35,14 +35,14 @@ def embed(extension: str, *, replace: bool = False, folder: str = "") -> Scenari
     words = ("embed", "edges.csv", "-o", output, *TRAINING)
     name = f"embed to .{extension}{', replacing it' if replace else ''}{', in a new folder' if folder else ''}"
     older = (*words, "--seed", "7") if replace else ()
-    return Scenario(name, words, output, always=(output,), older=older, files=EDGES)
+    return Scenario(name, words, always=(output,), older=older, files=EDGES)
 
 
 def train(*, replace: bool = False, link: tuple[str, str] | None = None) -> Scenario:
     words = ("train", "edges.csv", "-o", "m", *TRAINING)
     name = f"train{', replacing the model' if replace else ''}{' through a link' if link else ''}"
     older = (*words, "--seed", "7") if replace else ()
-    return Scenario(name, words, "m", always=("m", link[1]) if link else ("m",), older=older, link=link, files=EDGES)
+    return Scenario(name, words, always=("m", link[1]) if link else ("m",), older=older, link=link, files=EDGES)
 
 
 REPRODUCE = ("reproduce", "ablation-encoders", "--dataset", "mutag", "--runs", "2", "--jobs", "1", "--device", "cpu")

@@ -217,7 +217,10 @@ def _seeds() -> Iterator[tuple[str, Seed]]:
         files = {"a.npz": sparse_bytes(matrix), "x.npz": sparse_bytes(sp.csr_array(np.eye(NODES)), compressed=False)}
         yield "matrix", Seed("a.npz", {"a.npz": files["a.npz"]})
         yield "features", Seed("a.npz", files, {"nodes": "x.npz"})
-        yield "features", Seed("a.npz", {**files, "x.npy": array_bytes(np.eye(NODES))}, {"nodes": "x.npy"})
+        yield (
+            "features",
+            Seed("a.npz", {"a.npz": files["a.npz"], "x.npy": array_bytes(np.eye(NODES))}, {"nodes": "x.npy"}),
+        )
     yield "tu", Seed("", tu_files())
     yield "planetoid", Seed("", planetoid_files())
     yield "config", Seed("c.toml", {"c.toml": CONFIG})

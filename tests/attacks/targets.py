@@ -15,7 +15,7 @@ from tests.attacks.objects import odd_matrix, odd_object
 from tests.attacks.seeds import SETTINGS, VIEWS, Seed, graph, graphs
 
 from mvgrl.cli.configuration import RUN, read_config
-from mvgrl.errors import CheckpointError
+from mvgrl.errors import CheckpointError, MVGRLError
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
@@ -105,8 +105,10 @@ def checkpoint(folder: Path, seed: Seed) -> None:
     """Resume a run; it ends with finite losses, or is refused as a checkpoint."""
     try:
         trained = fit(graph(), SETTINGS, device="cpu", checkpoint=folder / seed.entry, resume=True)
-    except CheckpointError:
-        return
+    except MVGRLError as error:
+        if not isinstance(error, CheckpointError):
+            raise AssertionError(f"{type(error).__name__}: {error}") from None
+        raise
     losses = trained.history.losses
     assert len(losses) <= SETTINGS.epochs, f"{len(losses)} losses"
     assert np.isfinite(losses).all(), "losses are not finite"

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.attacks.cases import Cases
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = 1500
+CASES = 800
 pytest.importorskip("resource", reason="the limits of the fuzzer need a POSIX system")
 
 
@@ -26,13 +27,10 @@ def test_no_file_crashes_a_reader_or_runs_code(tmp_path: Path) -> None:
     found = fuzz(tmp_path / "fuzz.json", "--cases", str(CASES), "--seed", "14")
     assert found["cases"] == CASES
     assert len(found["targets"]) >= 19, "a target was not tried"
-    assert all(some.get("accepted", 0) < sum(some.values()) for some in found["targets"].values() if len(some) > 1)
     assert not found["findings"], json.dumps(found["findings"], indent=1)
 
 
-@pytest.mark.parametrize("target", ["model", "checkpoint"])
-def test_a_case_follows_from_its_seed_and_number(target: str) -> None:
-    from tests.attacks.fuzz import Cases
-
-    first, second = Cases(5, [target]), Cases(5, [target])
-    assert [first(number).mutations for number in range(20)] == [second(number).mutations for number in range(20)]
+def test_a_case_follows_from_its_seed_and_number() -> None:
+    first, second, other = Cases(5), Cases(5), Cases(6)
+    assert [first(number) for number in range(50)] == [second(number) for number in range(49, -1, -1)][::-1]
+    assert [first(number) for number in range(50)] != [other(number) for number in range(50)]

@@ -23,7 +23,7 @@ def kill(*words: str) -> dict:
 
 def test_a_killed_run_ends_in_the_same_bits_and_leaves_nothing() -> None:
     scenarios = ("train, replacing the model", "embed to .npy", "reproduce")
-    found = kill("--kills", "1", "--step", "2", *(word for name in scenarios for word in ("--scenario", name)))
+    found = kill("--kills", "1", "--step", "4", *(word for name in scenarios for word in ("--scenario", name)))
     assert set(found["commands"]) == set(scenarios)
-    assert found["kills"] > 25
+    assert found["kills"] > 20
     assert not found["violations"], json.dumps(found["violations"], indent=1)
