@@ -62,7 +62,10 @@ def shown(value: object, limit: int = 80) -> str:
     >>> shown("cat"), shown("a" * 100, limit=20)
     ("'cat'", "'aaaaaaaaa…aaaaaaaa'")
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python converts
+        text = f"a very large {type(value).__name__}"
     return text if len(text) <= limit else _without_middle(text, limit)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 MOST_LEVELS = 32  # no file of this package has more than five
+LONGEST_TOML = 2**20  # characters
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -29,6 +30,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     >>> parse_toml("a = 1")
     {'a': 1}
     """
+    if len(text) > LONGEST_TOML or max(line.count(".") for line in text.split("\n")) > MOST_LEVELS:
+        raise ValueError("it is too long or nested too deeply for a file of settings")  # tomllib takes quadratic time
     values: dict[str, Any] = _shallow(tomllib.loads, text)
     return values
 

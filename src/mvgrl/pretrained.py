@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -223,7 +224,7 @@ def _card(config: dict[str, Any]) -> str:
         f"| features | {config['width']} |",
         f"| epochs | {len(losses)} |",
         *([f"| lowest loss | {min(losses):.4f} |"] if losses else []),
-        *(f"| {key} | {value} |" for key, value in config["about"].items()),
+        *(f"| {_cell(key)} | {_cell(value)} |" for key, value in config["about"].items()),
         "",
         "Every setting is in `config.json`. To use it:",
         "",
@@ -234,3 +235,8 @@ def _card(config: dict[str, Any]) -> str:
         "```",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    """Text for a cell of a Markdown table, on one line and without markup: it may contain names from files."""
+    return escape(" ".join(str(value).split())).replace("|", "&#124;")
