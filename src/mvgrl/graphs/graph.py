@@ -150,7 +150,10 @@ class Graph:
             raise InputError(
                 f"the adjacency has shape {shape}; it must be square, with one row and one column per node"
             )
-        entries = sp.coo_array(checks.as_matrix(adjacency, "the adjacency"))  # by way of CSR, which sums duplicates
+        matrix = checks.as_matrix(adjacency, "the adjacency")  # sparse ones by way of CSR, which sums duplicates
+        if matrix.dtype.kind not in "biuf":
+            raise InputError(f"the adjacency holds {matrix.dtype} values; give edge weights, or 1 for every edge")
+        entries = sp.coo_array(matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix)
         unweighted = bool(np.all(entries.data == 1))
         weights = None if unweighted else entries.data
         sources, targets = entries.coords
