@@ -18,7 +18,7 @@ def safe_streams() -> Iterator[None]:
         except OSError:  # closed: without this, the next file that is opened would receive what libraries print
             os.open(os.devnull, os.O_RDWR)
     before = sys.stderr
-    sys.stderr = BestEffort(before)  # type: ignore[assignment]
+    sys.stderr = BestEffort(before)
     try:
         yield
     finally:
