@@ -31,7 +31,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     {'a': 1}
     """
     if len(text) > LONGEST_TOML or max(line.count(".") for line in text.split("\n")) > MOST_LEVELS:
-        raise ValueError("it is too long or nested too deeply for a file of settings")  # tomllib takes quadratic time
+        raise ValueError(f"too long, or nested more than {MOST_LEVELS} levels deep")  # tomllib takes quadratic time
     values: dict[str, Any] = _shallow(tomllib.loads, text)
     return values
 

@@ -160,7 +160,7 @@ def test_a_restart_after_a_kill_loses_and_repeats_no_run(tmp_path: Path, recipes
 def test_workers_end_when_the_parent_ends(number: signal.Signals, tmp_path: Path, recipes: Path, start: Start) -> None:
     (recipes / "graph" / "mutag.toml").write_text(TINY.replace("epochs = 1", "epochs = 10000000\npatience = 10000000"))
     parent = start(Ledger(tmp_path / "runs.jsonl"), recipes)
-    while not list(tmp_path.glob("mvgrl-views-*/ppr-*.npz")):  # written before the first training starts
+    while not list(tmp_path.glob(".views.mvgrl-*/ppr-*.npz")):  # written before the first training starts
         assert parent.poll() is None
         time.sleep(0.05)
     parent.send_signal(number)
