@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,17 @@ numba.set_num_threads(1)
 # No deadlines: the machines may be busy, and the first call of a kernel compiles it.
 settings.register_profile("mvgrl", deadline=None)
 settings.load_profile("mvgrl")
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before():
+    """Restore the logging configuration, which every verb changes for its process."""
+    loggers = [logging.getLogger(name) for name in ("mvgrl", "mvgrl.graphs.graph")]
+    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
+    yield
+    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import shlex
 import socket
 from dataclasses import dataclass, replace
@@ -51,17 +50,6 @@ def folder(tmp_path, monkeypatch):
     home.mkdir()
     monkeypatch.chdir(home)
     return home
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before():
-    """Restore the logging configuration, which every verb changes for its process."""
-    loggers = [logging.getLogger(name) for name in ("mvgrl", "mvgrl.graphs.graph")]
-    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
-    yield
-    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
-        logger.handlers, logger.propagate = handlers, propagate
-        logger.setLevel(level)
 
 
 @pytest.fixture

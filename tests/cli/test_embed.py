@@ -130,7 +130,7 @@ def test_ids_with_spaces_and_graphs_without_edges_are_noted(run, small):
 def test_constant_features_still_give_different_vectors(run, graph, small):
     Path("same.csv").write_text("id,x,y\n" + "".join(f"n{i},1,5\n" for i in range(12)))
     printed = run(f"embed edges.csv --nodes same.csv -o v.npy {small}").err
-    assert "2 features scaled by row (the same for every node)" in printed
+    assert "degrees as features (the given ones are the same for every node)" in printed
     assert len(np.unique(vectors("v.npy").round(4), axis=0)) > 1
 
 
