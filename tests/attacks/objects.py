@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import random
+import warnings
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -38,10 +40,8 @@ def odd_matrix(rng: random.Random) -> Any:
     matrix = make(adjacency())
     for _ in range(rng.choice((1, 1, 2))):
         part = rng.choice([name for name in PARTS if isinstance(getattr(matrix, name, None), np.ndarray)] or ["data"])
-        try:
+        with suppress(AttributeError, TypeError, ValueError), warnings.catch_warnings(action="ignore"):
             setattr(matrix, part, odd_array(rng, getattr(matrix, part)))
-        except (AttributeError, TypeError, ValueError):
-            continue
     if rng.random() < 0.1:
         matrix._shape = rng.choice(((8, 9), (4, 4), (0, 0), (10**6, 10**6), (-1, -1)))
     return matrix

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 from mvgrl.graphs.convert import to_named
@@ -78,3 +79,8 @@ def test_labels_may_be_missing_on_some_nodes():
     assert to_named(graph).labels.tolist() == ["x", "", ""]
     graph.nodes[0]["label"] = 4
     assert np.array_equal(to_named(graph).labels, [4, np.nan, np.nan], equal_nan=True)
+
+
+@pytest.mark.parametrize("missing", [float("nan"), pd.NA])
+def test_node_whose_name_is_missing_is_rejected(missing, input_error):
+    input_error(lambda: to_named(nx.Graph([(missing, "a")])), "a node's name is", "rename it")

@@ -272,6 +272,7 @@ def test_node_with_weights_that_overflow_is_named_by_its_id(input_error, tmp_pat
 
 def test_adjacency_of_types_that_scipy_does_not_support(input_error):
     halves = np.array([[0, 2], [2, 0]], dtype=np.float16)
-    assert dense(Graph.from_scipy(halves)).tolist() == [[0, 2], [2, 0]]
+    for values in (halves, halves.astype(">f2"), halves.astype(">f4"), halves.astype(">i8")):
+        assert dense(Graph.from_scipy(values)).tolist() == [[0, 2], [2, 0]]
     for dtype in (object, "U1", complex):
         input_error(lambda dtype=dtype: Graph.from_scipy(halves.astype(dtype)), "the adjacency holds", "edge weights")

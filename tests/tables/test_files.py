@@ -55,6 +55,9 @@ def test_unnamed_pandas_index_is_kept_only_as_an_id(tmp_path):
     pd.DataFrame({"id": ["a", "b", "c"]}).iloc[[1, 0, 2]].to_parquet(path)
     assert read_nodes(path)[0].column_names == ["id"]
     assert read_rows(path)[0].column_names == ["id", "__index_level_0__"]
+    twice = pa.table([["a"], [0], [1]], names=["id", "__index_level_0__", "__index_level_0__"])
+    pq.write_table(twice, path)
+    assert read_nodes(path)[0].column_names == ["id"]
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,17 @@ def _ids(names: list[Any]) -> np.ndarray:
             raise InputError(
                 f"the nodes {shown(seen[text])} and {shown(name)} are the same as text; rename one of them"
             )
-        if name != name:
-            raise InputError("a node's name is NaN; rename it")
+        if _is_missing(name):
+            raise InputError(f"a node's name is {text}; rename it")
         seen[text] = name
     return text_array(list(seen), "the node")
+
+
+def _is_missing(name: Any) -> bool:
+    try:
+        return bool(name != name)
+    except (TypeError, ValueError):  # pandas' NA
+        return True
 
 
 def _text(value: Any, what: str) -> str:

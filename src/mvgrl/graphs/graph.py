@@ -153,7 +153,9 @@ class Graph:
         matrix = checks.as_matrix(adjacency, "the adjacency")  # sparse ones by way of CSR, which sums duplicates
         if matrix.dtype.kind not in "biuf":
             raise InputError(f"the adjacency holds {matrix.dtype} values; give edge weights, or 1 for every edge")
-        entries = sp.coo_array(matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix)
+        # SciPy has no half precision and no foreign byte order.
+        dtype = np.dtype(np.float32) if matrix.dtype.itemsize == 2 and matrix.dtype.kind == "f" else matrix.dtype
+        entries = sp.coo_array(matrix.astype(dtype.newbyteorder("="), copy=False))
         unweighted = bool(np.all(entries.data == 1))
         weights = None if unweighted else entries.data
         sources, targets = entries.coords

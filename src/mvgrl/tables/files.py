@@ -48,7 +48,7 @@ def _read(
         return _read_text(path, SEPARATORS[path.suffix.lower()], ids, float32)
     table = _read_parquet(path)
     if not keep_index:  # pandas stores an unnamed index as a column, but it is not a feature
-        table = table.drop_columns(list(filter(is_pandas_index, table.column_names)))
+        table = table.select([i for i, name in enumerate(table.column_names) if not is_pandas_index(name)])
     return table, Place(str(path))
 
 
