@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 
+multiprocessing.set_start_method("spawn", force=True)  # else numba shares a lock with forked processes, killed ones too
 os.environ["NUMBA_THREADING_LAYER"] = "workqueue"  # numba ends a forked process that uses OpenMP
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
