@@ -11,8 +11,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["NUMBA_NUM_THREADS"] = "1"
 
-import pyarrow as pa
-import torch
+import pyarrow as pa  # noqa: E402
+import torch  # noqa: E402
 
 torch.set_num_threads(1)
 pa.set_cpu_count(1)

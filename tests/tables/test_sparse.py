@@ -65,3 +65,25 @@ def test_inconsistent_sparse_tensor_is_rejected(layout, input_error):
     }
     parts[layout]()[..., 1] = 100_000_000
     input_error(lambda: Graph.from_edges([0, 1], [1, 2], features=bad), "features is not a consistent sparse tensor")
+
+
+@pytest.mark.parametrize("part", ["rows", "data"])
+def test_lists_that_do_not_fit_the_shape_are_rejected_before_scipy_writes_past_its_arrays(part, input_error):
+    matrix = sp.lil_array(sp.eye_array(50))
+    assert checked_csr(matrix).toarray().tolist() == np.eye(50).tolist()
+    for count in (49, 51, 5000):
+        changed = sp.lil_array(sp.eye_array(50))
+        lists = np.empty(count, dtype=object)
+        lists[:] = [[0] for _ in range(count)]
+        setattr(changed, part, lists)
+        input_error(lambda changed=changed: checked_csr(changed), f"{part} has {count} entries instead of 50")
+    changed = sp.lil_array(sp.eye_array(50))
+    changed._shape = (4, 4)
+    input_error(lambda: checked_csr(changed), "rows has 50 entries instead of 4")
+
+
+def test_dictionaries_are_converted():
+    matrix = sp.dok_array((3, 4))
+    matrix[2, 3] = 5.0
+    assert checked_csr(matrix).toarray()[2].tolist() == [0, 0, 0, 5]
+    assert checked_csr(sp.lil_array((2, 3))).nnz == 0

@@ -36,9 +36,7 @@ def checked_csr(matrix: Any, name: str = "the matrix") -> sp.csr_array:
         if kind in ARRAYS:
             arrays = {part: getattr(matrix, part) for part in ("data", *ARRAYS[kind])}
             return csr_from_arrays(kind, matrix.shape, arrays)
-        if kind == "lil" and list(map(len, matrix.rows)) != list(map(len, matrix.data)):
-            raise InputError("a row has other numbers of columns and values")
-        return checked_csr(matrix.tocsr(), name)
+        return _from_lists(matrix) if kind == "lil" else checked_csr(matrix.tocoo(), name)
     except InputError as error:
         raise InputError(f"{name} is not a consistent sparse matrix ({error}); build it again") from None
     except (AttributeError, IndexError, TypeError, ValueError) as error:
@@ -128,6 +126,21 @@ def _from_blocks(data: np.ndarray, rows: int, columns: int, indptr: np.ndarray, 
     height, width = data.shape[1:]
     used = _check_compressed(indptr, indices, len(data), rows // height, columns // width)
     return sp.csr_array(sp.bsr_array((data[:used], indices[:used], indptr), shape=(rows, columns)))
+
+
+def _from_lists(matrix: Any) -> sp.csr_array:
+    """Convert a LIL matrix, which has a list of columns and one of values per row."""
+    for name in ("rows", "data"):
+        _check_length(getattr(matrix, name), name, matrix.shape[0])
+    counts = [len(columns) for columns in matrix.rows]
+    if counts != [len(values) for values in matrix.data]:
+        raise InputError("a row has other numbers of columns and values")
+    arrays = {
+        "data": np.array([value for values in matrix.data for value in values], dtype=matrix.dtype),
+        "indices": np.array([column for columns in matrix.rows for column in columns] or np.empty(0, np.int64)),
+        "indptr": np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
+    }
+    return csr_from_arrays("csr", matrix.shape, arrays)
 
 
 def _from_diagonals(data: np.ndarray, rows: int, columns: int, offsets: np.ndarray) -> sp.csr_array:
