@@ -319,3 +319,14 @@ def test_equal_loss_counts_as_no_improvement() -> None:
     for loss in (1.0, 0.5, 0.5, 0.5):
         history.add(loss)
     assert (history.best_epoch, history.waited) == (2, 2)
+
+
+def test_vectors_that_overflow_are_refused():
+    trained = fit(
+        Graph.from_edges([0, 1, 2], [1, 2, 0], features=np.eye(3)), Settings(hidden=4, epochs=1), device="cpu"
+    )
+    with torch.no_grad():
+        for parameter in trained.model.parameters():
+            parameter.fill_(3e38)
+    with pytest.raises(InputError, match="the vectors are not finite"):
+        trained.vectors()

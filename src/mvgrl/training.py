@@ -82,7 +82,11 @@ class Trained:
                 both = node_and_graph_vectors(self.model, batch, output)
                 for parts, level in zip(found, levels, strict=True):
                     parts.append(both[level])
-        return [torch.cat(parts).cpu().numpy() for parts in found]
+        vectors = [torch.cat(parts).cpu().numpy() for parts in found]
+        if not all(np.isfinite(one).all() for one in vectors):
+            raise InputError("the vectors are not finite: the weights of the model are too large for these features; "
+                             "train again, with a smaller learning rate")  # fmt: skip
+        return vectors
 
 
 Given = Settings | Mapping[str, Any] | Resolved | None

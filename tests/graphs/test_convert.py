@@ -174,3 +174,9 @@ def test_y_may_have_other_shapes():
 def test_index_with_the_name_of_a_column_is_rejected(input_error):
     edges = pd.DataFrame({"source": [1], "target": [2]}, index=pd.Index([5], name="source"))
     input_error(lambda: to_named(edges), "edges", "'source'", "index of that name")
+
+
+def test_index_whose_name_cannot_be_a_column_is_rejected(input_error):
+    table = pd.DataFrame({0: ["a"], 1: ["b"]})
+    table.index.name = 10**30
+    input_error(lambda: to_named(table), "the name of the index")

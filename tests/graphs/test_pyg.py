@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -51,7 +53,7 @@ def test_edges_are_found_in_every_form(data):
 def test_nodes_without_edges_are_a_graph():
     assert Graph.from_pyg(Data(num_nodes=3)).degrees.tolist() == [0, 0, 0]
     assert Graph.from_pyg(Data(edge_index=PATH, num_nodes=5)).nodes == 5
-    with pytest.warns(UserWarning, match="num_nodes"), pytest.raises(InputError, match="no nodes"):
+    with warnings.catch_warnings(action="error"), pytest.raises(InputError, match="no nodes"):
         Graph.from_pyg(Data())
 
 

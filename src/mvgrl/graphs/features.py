@@ -152,7 +152,7 @@ class FeatureEncoder:
         by_row = self.normalise == "row"
         highest, lowest = _extremes(_rows_to_one(table) if by_row else table)
         # Multiples of a row are equal only up to rounding after they are divided by their sums.
-        return bool((highest - lowest <= (1e-6 if by_row else 0.0)).all())
+        return bool((highest <= lowest + (1e-6 if by_row else 0.0)).all())
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor, to be saved together with :meth:`to_arrays`."""

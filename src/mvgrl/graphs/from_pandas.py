@@ -29,7 +29,11 @@ def to_arrow(table: Any, place: str) -> Any:
         if table.index.name in table.columns:
             name = shown(table.index.name)
             raise InputError(f"{place} has a column {name} and an index of that name; rename or drop one")
-        table = table.reset_index()
+        try:
+            table = table.reset_index()
+        except (TypeError, ValueError):  # pandas cannot make every name the name of a column
+            name = shown(table.index.name)
+            raise InputError(f"{place}: the name of the index, {name}, is not a column name; rename it") from None
     names = [_as_text(name, f"{place}: a column name") for name in table.columns]
     ids = _id_columns(names, place)
     return pa.table([_column(table.iloc[:, i], place, name, name in ids) for i, name in enumerate(names)], names=names)

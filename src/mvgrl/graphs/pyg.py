@@ -28,9 +28,7 @@ def is_data(value: Any) -> bool:
 def graph_arguments(data: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the arguments of ``Graph.from_edges`` for a ``Data``, and notes about ignored attributes."""
     sources, targets, weights, notes = _edges(data)
-    with warnings.catch_warnings():  # that the number of nodes follows from the edges, as in Graph.from_edges
-        if data.edge_index is not None:
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):  # that the number of nodes follows from the edges, as in from_edges
         nodes = data.num_nodes
     arguments = {"sources": sources, "targets": targets, "weights": weights, "nodes": nodes}
     return arguments | {"features": data.x, "offsets": getattr(data, "ptr", None)}, notes
