@@ -280,10 +280,12 @@ def test_without_a_lock_the_view_is_computed(kind, tmp_path, random_graph, monke
 
 READ_ONLY = """
 import logging, os, sys
+import filelock
 from mvgrl.graphs import Graph
 from mvgrl.views import PPR, Heat, ViewCache
 graph = Graph.from_edges([0, 1, 2], [1, 2, 3])
-ViewCache(sys.argv[1]).get(PPR(), graph), Heat()(graph)  # others may not be allowed to import what these need
+# Others may not be allowed to import what these need.
+ViewCache(sys.argv[1]).get(PPR(), graph), PPR()(graph), Heat()(graph)
 if os.geteuid() == 0:  # permissions do not apply to root
     os.setgid(65534)
     os.setuid(65534)

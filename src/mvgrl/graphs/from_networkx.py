@@ -71,7 +71,7 @@ def _ids(names: list[Any]) -> np.ndarray:
                 f"the nodes {shown(seen[text])} and {shown(name)} are the same as text; rename one of them"
             )
         if _is_missing(name):
-            raise InputError(f"a node's name is {text}; rename it")
+            raise InputError(f"a node's name is {'NaN' if isinstance(name, float) else text}; rename it")
         seen[text] = name
     return text_array(list(seen), "the node")
 
