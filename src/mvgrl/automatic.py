@@ -87,7 +87,9 @@ def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str])
     zero = not np.any(graph.features.data if sp.issparse(graph.features) else graph.features)
     reason = f"the given ones are {'all zero' if zero else 'the same for every node'}"
     if settings.features != AUTO:
-        choices["features"] = f"given features ({reason}, so the vectors show little: use degree-one-hot instead)"
+        choices["features"] = (
+            f"given features ({reason}, so they tell nodes apart only by structure; use degree-one-hot instead)"
+        )
         return scaled
     choices.pop("normalise", None)
     labels = graph.node_labels is not None

@@ -49,8 +49,7 @@ class CheckpointError(MVGRLError):
 
 def cannot_write(path: str | os.PathLike[str], error: OSError) -> MVGRLError:
     """Return the error for a failed write: a problem of the path, or one of the machine."""
-    name = str(path) if len(str(path)) <= 300 else shown(str(path), 300)
-    reason = f"{name} cannot be written: {error.strerror or error}"
+    reason = f"{path} cannot be written: {error.strerror or error}"
     if error.errno in _MACHINE_FAILURES:
         return MachineError(f"{reason}; free some space or choose another path")
     return InputError(f"{reason}; choose another path")

@@ -139,7 +139,7 @@ def _note_missing_cache(error: Exception) -> None:
     global _noted_missing_cache
     if not _noted_missing_cache:
         reason = "no folder for it can be written" if "no locator" in str(error) else error
-        advice = "set NUMBA_CACHE_DIR to a folder that only you can write to, and every start is faster"
+        advice = "to make later starts faster, set NUMBA_CACHE_DIR to a folder that only you can write to"
         logger.warning("compiled code is not cached (%s); %s", reason, advice)
     _noted_missing_cache = True
 

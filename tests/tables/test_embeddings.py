@@ -316,7 +316,7 @@ def test_invalid_embeddings_leave_the_old_file(tmp_path, extension, input_error)
     write_embeddings(path, old)
     bad = Embeddings(np.array(["a", "b"]), np.array([[1, 2, 3], [4, np.nan, 6]], np.float32))
     input_error(lambda: write_embeddings(path, bad), "embedding of 'b'", "nan", "dimension 1")
-    input_error(lambda: Embeddings(np.array(["a", ""]), np.ones((2, 3))), "ids", "number 1", "empty")
+    input_error(lambda: Embeddings(np.array(["a", ""]), np.ones((2, 3))), "ids[1] is empty")
     check_same(read_embeddings(path), old)
     assert not list(tmp_path.glob(".*"))
 

@@ -118,7 +118,7 @@ def test_parquet_file_with_a_repeated_text_is_not_unpacked(tmp_path, input_error
     ends = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int32)), pa.array(["x" * 2**20]))
     pq.write_table(pa.table({"source": ends, "target": ends}), path, store_schema=False)
     assert path.stat().st_size < 2**18  # it would take 40 gigabytes
-    input_error(lambda: read_edges(path), path, "unpack to")
+    input_error(lambda: read_edges(path), path, "would unpack from")
 
 
 @pytest.mark.parametrize("values", ["flat", "lists", "nulls"])
@@ -131,7 +131,7 @@ def test_parquet_file_that_declares_too_many_values_is_not_read(tmp_path, input_
     assert path.stat().st_size < 2**17
     monkeypatch.setattr(budget, "ALWAYS_ALLOWED", 2**20)
     monkeypatch.setattr(pq, "ParquetFile", None)
-    input_error(lambda: read_edges(path), path, "unpack to", "MB")
+    input_error(lambda: read_edges(path), path, "would unpack from", "MB")
 
 
 def test_ordinary_parquet_files_are_within_the_budget(tmp_path):

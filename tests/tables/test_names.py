@@ -119,7 +119,7 @@ def test_column_name_that_is_no_text_is_rejected(input_error):
 
 def test_ids_are_checked_when_the_graph_is_made(input_error):
     graph = Graph.from_edges([0], [1])
-    for ids, words in ((["a", ""], "number 1 is empty"), (["a\0b", "c"], NUL), (["a", "\ud800"], "lone surrogate")):
+    for ids, words in ((["a", ""], "ids[1] is empty"), (["a\0b", "c"], NUL), (["a", "\ud800"], "lone surrogate")):
         input_error(lambda ids=ids: NamedGraph(graph, np.array(ids)), "node_ids", words)
         input_error(lambda ids=ids: Embeddings(np.array(ids), np.ones((2, 1))), "ids", words)
         two = Graph.from_edges([0], [1], offsets=[0, 2, 4], nodes=4)
@@ -140,6 +140,6 @@ def test_texts_in_any_memory_layout_are_checked(input_error):
     check_text(values[::2], "ids")
     check_text(values[2:].astype(">U3"), "ids")
     input_error(lambda: check_text(values.astype(">U1"), "ids"), "lone surrogate")
-    input_error(lambda: check_text(np.array(["", ""]), "ids"), "number 0 is empty")
+    input_error(lambda: check_text(np.array(["", ""]), "ids"), "ids[0] is empty")
     check_text(np.array([], dtype="U3"), "ids")
     check_distinct([1, np.int64(1), 1], ["1", "1", "1"], "ids")

@@ -157,11 +157,6 @@ def damage_no_checksum(path):
     change(path, lambda arrays: arrays.pop("checksum"))
 
 
-def damage_compressed(path):
-    with np.load(path) as stored:
-        np.savez_compressed(path, **stored)
-
-
 def damage_declared(path):
     """The file says that its array has 10¹⁰ entries."""
     with np.load(path) as stored:

@@ -10,9 +10,9 @@ import numpy as np
 
 from mvgrl.errors import InputError, check_name, shown
 from mvgrl.parsing import parse_json
+from mvgrl.tables.names import text_array
 
 NAMES = ("kind", "width", "degrees", "labels", "label_text", "mean", "scale", "names")
-_LARGEST_VOCABULARY = 2**30  # bytes of text labels, all of them padded to the length of the longest
 
 
 def to_bytes(value: Any) -> np.ndarray:
@@ -73,10 +73,7 @@ def read_columns(arrays: Mapping[str, np.ndarray], name: str, width: int) -> np.
 def read_labels(arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
     """Read the sorted vocabulary of labels, numbers or text, or None if there is none."""
     if "label_text" in arrays:
-        texts = read_texts(arrays, "label_text")
-        if 4 * len(texts) * max(map(len, texts), default=0) > _LARGEST_VOCABULARY:
-            raise InputError("features/label_text has labels that are too long")
-        labels = np.array(texts)
+        labels = text_array(read_texts(arrays, "label_text"), "features/label_text")
     elif "labels" in arrays:
         labels = arrays["labels"]
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,6 +46,25 @@ def read_npy(path: Path) -> np.ndarray:
         return _read_member(path, file, path.stat().st_size, _NUMBERS)
 
 
+def read_npz(path: Path, kinds: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Read the arrays of a ``.npz`` file; ``kinds`` has the kinds of dtype that each name may have.
+
+    A damaged file may raise any exception.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/x.npz", name=np.array("cora"), size=np.array([7]))
+    ...     read_npz(Path(folder, "x.npz"), {"name": "U", "size": "iu"})["size"]
+    array([7])
+    """
+    arrays = {}
+    with zipfile.ZipFile(path) as archive:
+        for name, member in _members(path, archive).items():
+            with archive.open(member) as stream:
+                arrays[name] = _read_member(path, stream, member.file_size, kinds.get(name, ""), exact=True)
+    return arrays
+
+
 @contextmanager
 def _opened(path: Path, writer: str) -> Iterator[BinaryIO]:
     """Open a file; while it is open, every error becomes an ``InputError`` that names it."""
@@ -64,21 +83,28 @@ def _opened(path: Path, writer: str) -> Iterator[BinaryIO]:
 
 def _read_archive(path: Path, file: BinaryIO) -> np.ndarray | sp.csr_array:
     with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        names = [member.filename.removesuffix(".npy") for member in members]
-        if len(set(names)) < len(names):
-            raise InputError("it has two arrays of the same name")
-        if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
-            raise InputError("it is compressed in a way that NumPy does not use")
-        check_unpacked_size(path, sum(member.file_size for member in members))
+        members = _members(path, archive)
         if len(members) == 1:
-            with archive.open(members[0]) as stream:
-                return _read_member(path, stream, members[0].file_size, _NUMBERS, exact=True)
+            (member,) = members.values()
+            with archive.open(member) as stream:
+                return _read_member(path, stream, member.file_size, _NUMBERS, exact=True)
         wanted = {"format", "shape", "data"}
-        if not wanted <= set(names):
-            listed = ", ".join(names[:10])
+        if not wanted <= set(members):
+            listed = ", ".join(list(members)[:10])
             raise InputError(f"it has the arrays {shown(listed)}; keep one, or write a SciPy matrix")
-        return _read_sparse(path, archive, dict(zip(names, members, strict=True)))
+        return _read_sparse(path, archive, members)
+
+
+def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the arrays of a ``.npz`` file by name, once their declared sizes are known to be acceptable."""
+    found = archive.infolist()
+    members = {member.filename.removesuffix(".npy"): member for member in found}
+    if len(members) < len(found):
+        raise InputError("it has two arrays of the same name")
+    if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in found):
+        raise InputError("it is compressed in a way that NumPy does not use")
+    check_unpacked_size(path, sum(member.file_size for member in found))
+    return members
 
 
 def _read_sparse(path: Path, archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> sp.csr_array:

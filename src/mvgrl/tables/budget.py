@@ -20,8 +20,10 @@ def check_unpacked_size(path: Path, size: int) -> None:
     """
     allowed = max(ALWAYS_ALLOWED, HIGHEST_RATIO * path.stat().st_size)
     if size > allowed:
-        problem = f"{as_size(path.stat().st_size)} that unpack to {as_size(size)}"
-        raise InputError(f"{path} has {problem}; it is damaged or hostile, or write it with less compression")
+        sizes = f"from {as_size(path.stat().st_size)} to {as_size(size)}"
+        raise InputError(
+            f"{path} would unpack {sizes}, which no ordinary file does; if you trust it, save it uncompressed"
+        )
     if size > machine_memory():
         raise InputError(f"{path} unpacks to {as_size(size)}, but there are {as_size(machine_memory())} of memory; "
                          "split it or use another machine")  # fmt: skip

@@ -45,7 +45,7 @@ def check_text(values: np.ndarray, what: str, *, allow_empty: bool = False) -> N
     >>> check_text(np.array(["ann", ""]), "node_ids")
     Traceback (most recent call last):
     ...
-    mvgrl.errors.InputError: node_ids: number 1 is empty; fill it in
+    mvgrl.errors.InputError: node_ids[1] is empty; fill it in
     """
     if values.dtype.kind != "U" or not len(values):
         return
@@ -54,7 +54,7 @@ def check_text(values: np.ndarray, what: str, *, allow_empty: bool = False) -> N
     if not allow_empty:
         empty = np.flatnonzero(points[:, 0] == 0 if width else np.ones(len(values), bool))
         if len(empty):
-            raise InputError(f"{what}: number {empty[0]} is empty; fill it in")
+            raise InputError(f"{what}[{empty[0]}] is empty; fill it in")
     inside = np.flatnonzero(((points[:, :-1] == 0) & (points[:, 1:] != 0)).any(axis=1))
     if len(inside):
         raise InputError(f"{what}: {shown(values[inside[0]].item())} contains a NUL character; {NO_NULS}")

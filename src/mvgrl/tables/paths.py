@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from mvgrl.errors import InputError, shown
+from mvgrl.errors import InputError
 from mvgrl.tables.atomic import check_writable
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -42,9 +42,8 @@ def check_input_file(path: Path, extensions: Collection[str], also: str = "") ->
         hint = f"did you mean {near[0]}?" if near else "check the path"
         raise InputError(f"{path} does not exist; {hint}") from None
     except OSError as error:
-        name = str(path) if len(str(path)) <= 300 else shown(str(path), 300)
         reason = error.strerror or error
-        raise InputError(f"{name} cannot be read: {reason}; check the path and its permissions") from None
+        raise InputError(f"{path} cannot be read: {reason}; check the path and its permissions") from None
     except InputError:
         raise
     except ValueError:  # a NUL character or a lone surrogate, which no file system allows

@@ -5,22 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import os
 import stat
-import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mvgrl.errors import MVGRLError
 from mvgrl.graphs import Graph
+from mvgrl.tables.arrays import read_npz
 from mvgrl.tables.atomic import atomic_write
+from mvgrl.tables.sparse import csr_from_arrays
 from mvgrl.views.base import View
 
 logger = logging.getLogger(__name__)
@@ -28,9 +28,8 @@ logger = logging.getLogger(__name__)
 FORMAT = 2  # part of every key; increase it when a view's values or the file layout change, to ignore older files
 
 ViewArray: TypeAlias = "sp.csr_array | np.ndarray"
-Header: TypeAlias = "tuple[tuple[int, ...], np.dtype[Any]]"
 
-_DENSE, _SPARSE = {"key", "checksum", "dense"}, {"key", "checksum", "data", "indices", "indptr"}
+_KINDS = {"key": "U", "checksum": "u", "dense": "biuf", "data": "biuf", "indices": "i", "indptr": "i"}
 
 
 class ViewCache:
@@ -140,16 +139,14 @@ def _unlink(lock: Path) -> None:
 
 
 def _read(path: Path, key: str, graph: Graph) -> ViewArray | None:
-    """Read a view, or return None if there is no file or it cannot be used; raise an OSError if it cannot be opened."""
+    """Read a view; return None if there is no usable file, and raise an OSError if the folder cannot be read."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block
             raise FileExistsError(f"{path} is not a file")
-        file = path.open("rb")
     except FileNotFoundError:
         return None
     try:
-        with file, zipfile.ZipFile(file) as archive:
-            matrix = _restore(archive, key, graph.nodes)
+        matrix = _restore(read_npz(path, _KINDS), key, graph.nodes)
     except Exception as error:  # zip files and array headers can be damaged in many ways, and the view recomputed
         logger.warning("cannot use the cached view %s (%s); recomputing it", path, error)
         return None
@@ -157,61 +154,17 @@ def _read(path: Path, key: str, graph: Graph) -> ViewArray | None:
     return matrix
 
 
-def _restore(archive: zipfile.ZipFile, key: str, nodes: int) -> ViewArray:
-    """Unpack the arrays of a file whose declared sizes fit the graph, and check that they are the ones written."""
-    names = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-    if len(names) < len(archive.infolist()) or set(names) not in (_DENSE, _SPARSE):
-        raise ValueError("it has other arrays than a view")
-    headers = {name: _header(archive, info) for name, info in names.items()}
-    if headers["key"] != ((), np.array(key).dtype) or str(_array(archive, names["key"])) != key:
+def _restore(arrays: dict[str, np.ndarray], key: str, nodes: int) -> ViewArray:
+    """Build the view from the arrays of its file, once they are known to be the ones that were written."""
+    if str(arrays.pop("key", None)) != key:
         raise ValueError("it belongs to another graph or view")
-    _check_headers(headers, nodes)
-    arrays = {name: _array(archive, info) for name, info in names.items() if name != "key"}
-    if arrays.pop("checksum").tobytes() != _checksum(key, arrays):
+    if arrays.pop("checksum", np.empty(0)).tobytes() != _checksum(key, arrays):
         raise ValueError("its values have been changed")
-    values = arrays["dense"] if "dense" in arrays else arrays["data"]
-    if not np.isfinite(values).all():
-        raise ValueError("it has values that are not finite")
-    if "dense" in arrays:
-        return values
-    matrix = sp.csr_array((values, arrays["indices"], arrays["indptr"]), shape=(nodes, nodes))
-    matrix.check_format(full_check=True)
+    values = arrays["dense" if "dense" in arrays else "data"]
+    matrix = values if "dense" in arrays else csr_from_arrays("csr", (nodes, nodes), arrays)
+    if matrix.shape != (nodes, nodes) or matrix.size != values.size or not np.isfinite(values).all():
+        raise ValueError("it is not a view of this graph")
     return matrix
-
-
-def _check_headers(headers: dict[str, Header], nodes: int) -> None:
-    """Reject arrays of other sizes and types than those of a view of a graph with so many nodes."""
-    for name, kinds in {"checksum": "u", "dense": "biuf", "data": "biuf", "indices": "i", "indptr": "i"}.items():
-        if name in headers and headers[name][1].kind not in kinds:
-            raise ValueError(f"{name} is {headers[name][1]}")
-    shapes = {name: shape for name, (shape, _) in headers.items()}
-    if "dense" in shapes:
-        fits = shapes["dense"] == (nodes, nodes)
-    else:
-        fits = shapes["data"] == shapes["indices"] and len(shapes["data"]) == 1 and shapes["indptr"] == (nodes + 1,)
-        fits = fits and shapes["data"][0] <= nodes**2
-    if not fits:
-        raise ValueError(f"its shapes are {shapes}")
-
-
-def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
-    """Return the shape and type that an array declares, once they agree with the size of its bytes."""
-    if info.compress_type != zipfile.ZIP_STORED:  # np.savez does not compress, and what is packed may not fit
-        raise ValueError("it is compressed")
-    with archive.open(info) as file:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError(f"{info.filename} is not an array")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        size = info.file_size - file.tell()
-    if dtype.hasobject or not dtype.isnative or math.prod(shape) * dtype.itemsize != size:
-        raise ValueError(f"{info.filename} has {size} bytes, but declares {shape} of {dtype}")
-    return shape, dtype
-
-
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    with archive.open(info) as file:
-        array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
-    return array
 
 
 def _checksum(key: str, arrays: Mapping[str, np.ndarray]) -> bytes:
