@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from mvgrl.graphs import Graph
 from mvgrl.methods import METHODS
 from mvgrl.settings import Output, literal
 from mvgrl.training import fit
-from mvgrl.views import ViewCache
 
 PATH = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.array([[1.0, 0], [0, 1], [2, 2], [3, 0]]))
 MANY = Graph.join([PATH, Graph.from_edges([0], [1], features=np.array([[1.0, 1], [0, 5]])), PATH])
@@ -28,40 +26,31 @@ SETTINGS = {
 }
 
 
-class Context:
-    """A run context that counts computed values."""
-
-    def __init__(self) -> None:
-        self.device, self.cache, self.made = torch.device("cpu"), ViewCache(), []
-        self.kept: dict[tuple[str, object], Any] = {}
-
-    def shared(self, slot: str, key: object, make: Callable[[], Any]) -> Any:
-        if (slot, key) not in self.kept:
-            self.made.append(slot)
-            self.kept[slot, key] = make()
-        return self.kept[slot, key]
-
-
 def dataset(task: str) -> Dataset:
     graph = PATH if task == "node" else MANY
     return Dataset("any", graph, np.zeros(4, int), task, None, ("a",), "")
 
 
-def test_every_file_in_the_folder_is_a_method() -> None:
-    files = {path.stem for path in Path(mvgrl.methods.__file__).parent.glob("*.py")} - {"__init__", "base"}
-    assert set(METHODS) == files
+def test_every_file_in_the_folder_holds_methods() -> None:
+    files = {path.stem for path in Path(mvgrl.methods.__file__).parent.glob("*.py")}
+    assert {type(method).__module__.rpartition(".")[2] for method in METHODS.values()} == files - {
+        "__init__",
+        "base",
+        "factorisation",
+    }
     for name, method in METHODS.items():
         assert method.name == name
         assert method.label
+    assert len({method.label for method in METHODS.values()}) == len(METHODS)
 
 
 @pytest.mark.parametrize("task", ["node", "graph"])
 @pytest.mark.parametrize("name", METHODS)
-def test_an_outcome_has_a_vector_per_node_or_graph(name: str, task: str) -> None:
+def test_an_outcome_has_a_vector_per_node_or_graph(name: str, task: str, context: Any) -> None:
     method = METHODS[name]
     if task not in method.tasks:
         pytest.skip(f"{name} is not for {task} tasks")
-    found = method.outcomes(dataset(task), SETTINGS[task], Output(), [3, 4], Context())
+    found = method.outcomes(dataset(task), SETTINGS[task], Output(), [3, 4], context)
     assert len(found) == (2 if method.seeded else 1)
     for outcome in found:
         points = outcome.points()
@@ -71,27 +60,27 @@ def test_an_outcome_has_a_vector_per_node_or_graph(name: str, task: str) -> None
 
 
 @pytest.mark.parametrize("task", ["node", "graph"])
-def test_outcomes_equal_those_of_the_functions(task: str) -> None:
+def test_outcomes_equal_those_of_the_functions(task: str, context: Any) -> None:
     data, settings = dataset(task), SETTINGS[task]
     trained = [fit(data.graph, settings, seed=seed, device="cpu").vectors() for seed in (3, 4)]
-    found = METHODS["mvgrl"].outcomes(data, settings, Output(), [3, 4], Context())
+    found = METHODS["mvgrl"].outcomes(data, settings, Output(), [3, 4], context)
     for outcome, expected in zip(found, trained, strict=True):
         np.testing.assert_array_equal(outcome.vectors, expected)
-    (start,) = METHODS["untrained"].outcomes(data, settings, Output(), [3], Context())
+    (start,) = METHODS["untrained"].outcomes(data, settings, Output(), [3], context)
     np.testing.assert_array_equal(start.vectors, untrained(data.graph, settings, seed=3, device="cpu"))
-    (plain,) = METHODS["propagated"].outcomes(data, settings, Output(), [3, 4], Context())
+    (plain,) = METHODS["propagated"].outcomes(data, settings, Output(), [3, 4], context)
     np.testing.assert_array_equal(plain.vectors, propagated(data.graph, settings, device="cpu"))
 
 
-def test_raw_features_are_the_features_summed_per_graph() -> None:
-    (nodes,) = METHODS["raw"].outcomes(dataset("node"), SETTINGS["node"], Output(), [0], Context())
+def test_raw_features_are_the_features_summed_per_graph(context: Any) -> None:
+    (nodes,) = METHODS["raw"].outcomes(dataset("node"), SETTINGS["node"], Output(), [0], context)
     np.testing.assert_allclose(nodes.vectors, PATH.features)
-    (graphs,) = METHODS["raw"].outcomes(dataset("graph"), SETTINGS["graph"], Output(), [0], Context())
+    (graphs,) = METHODS["raw"].outcomes(dataset("graph"), SETTINGS["graph"], Output(), [0], context)
     np.testing.assert_allclose(graphs.vectors, [[6, 3], [1, 6], [6, 3]])
 
 
-def test_runs_on_graphs_share_their_inputs() -> None:
-    context, data, settings = Context(), dataset("graph"), SETTINGS["graph"]
+def test_runs_on_graphs_share_their_inputs(context: Any) -> None:
+    data, settings = dataset("graph"), SETTINGS["graph"]
     for name in ("mvgrl", "untrained", "propagated"):
         METHODS[name].outcomes(data, settings, Output(), [0, 1], context)
     assert context.made.count("inputs") == 1
@@ -105,15 +94,15 @@ def test_a_cpu_trains_one_seed_at_a_time() -> None:
     assert METHODS["propagated"].seeds_together(dataset("node"), SETTINGS["node"], cpu) == 10
 
 
-def test_the_histogram_counts_labels_and_degrees_per_graph() -> None:
+def test_the_histogram_counts_labels_and_degrees_per_graph(context: Any) -> None:
     graph = Graph.join(
         [Graph.from_edges([0, 0], [1, 2], node_labels=[5, 7, 7]), Graph.from_edges([0], [1], node_labels=[7, 7])]
     )
     data = replace(dataset("graph"), graph=graph)
-    (found,) = METHODS["histogram"].outcomes(data, SETTINGS["graph"], Output(), [0], Context())
+    (found,) = METHODS["histogram"].outcomes(data, SETTINGS["graph"], Output(), [0], context)
     np.testing.assert_array_equal(found.vectors, [[0, 2, 1, 1, 2], [0, 2, 0, 0, 2]])  # degrees 0 to 2, labels 5 and 7
     star = Graph.from_edges(np.zeros(150, int), np.arange(1, 151))
     plain = replace(data, graph=Graph.join([star, Graph.from_edges([0], [1])]))
-    (found,) = METHODS["histogram"].outcomes(plain, SETTINGS["graph"], Output(), [0], Context())
+    (found,) = METHODS["histogram"].outcomes(plain, SETTINGS["graph"], Output(), [0], context)
     assert found.vectors.shape == (2, 101)  # degrees alone, those above 100 in the last column
     assert found.vectors[0, [1, 100]].tolist() == [150, 1]
