@@ -100,6 +100,20 @@ def test_spectral_vectors_equal_those_of_scikit_learn(context: Any) -> None:
         assert abs(one @ other) / np.linalg.norm(one) / np.linalg.norm(other) == pytest.approx(1, abs=1e-5)
 
 
+def test_spectral_vectors_of_several_components_leave_out_the_constant_only(
+    context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["mvgrl.methods.spectral"], "VECTOR_SIZE", 2)
+    three = Graph(Graph.join([connected()] * 3).adjacency)
+    found = vectors("spectral", three, context)
+    degrees = three.adjacency.sum(axis=1)
+    np.testing.assert_allclose(degrees @ found, 0, atol=1e-2)  # orthogonal to the constant, weighted by degree
+    component = found.reshape(3, 50, 2)
+    np.testing.assert_allclose(component, component[:, :1].repeat(50, axis=1), atol=1e-5)  # a point per component
+    distances = np.linalg.norm(component[:, None, 0] - component[None, :, 0], axis=2)
+    np.testing.assert_allclose(distances, 6**0.5 * (1 - np.eye(3)), atol=1e-5)  # all equally far from each other
+
+
 def dense_netmf(graph: Graph) -> np.ndarray:
     """log max(M, 1) as in the paper, from the walk matrix."""
     adjacency = graph.adjacency.toarray()

@@ -35,7 +35,7 @@ class PropagatedBeside(Method):
         """Return the same vectors for all seeds."""
         inputs = shared_inputs(dataset, settings, context)
         parts = []
-        with torch.inference_mode():
+        with torch.no_grad():  # not inference mode: matrices keep their transposes, and training uses them too
             for view in inputs.views:
                 table = unit_rows((view,), inputs.features, inputs.device)
                 part = principal_components(table, SIZE_PER_VIEW, inputs.device)
@@ -58,7 +58,7 @@ class PropagatedOnce(Method):
         encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(dataset.graph)
         features = encoder.transform(dataset.graph).to(context.device)
         view = view_matrix(Adjacency(), dataset.graph, cache=context.cache).to(context.device)
-        with torch.inference_mode():
+        with torch.no_grad():
             table = unit_rows((view,) * self.steps, features, context.device)
             return [Outcome(as_vectors(principal_components(table, VECTOR_SIZE, context.device)))]
 

@@ -8,10 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from mvgrl.datasets import Dataset
 from mvgrl.graphs import Graph
-from mvgrl.matrices import SparseMatrix
+from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.factorisation import VECTOR_SIZE, as_vectors, top_eigenpairs
 from mvgrl.settings import Output, Settings
@@ -20,8 +21,9 @@ from mvgrl.settings import Output, Settings
 class Spectral(Method):
     """Leading eigenvectors of D^-1/2 A D^-1/2 without self-loops, divided by √degree, as in SpectralEmbedding.
 
-    Like scikit-learn's class, it drops the first one, which is constant if the graph is connected. Isolated nodes are
-    at the origin; scikit-learn gives each an eigenvector of its own.
+    As in scikit-learn, the constant eigenvector is left out. If the graph has several components, theirs all have the
+    same eigenvalue and the first one found depends on rounding, so the constant is removed before the others are
+    computed. Isolated nodes are at the origin; scikit-learn gives each an eigenvector of its own.
     """
 
     name, label, tasks, seeded = "spectral", "spectral vectors", ("node",), False
@@ -33,10 +35,20 @@ class Spectral(Method):
         graph = dataset.graph
         matrix, degrees = plain_adjacency(graph, context.device)
         size = min(VECTOR_SIZE, max(graph.nodes - 1, 1))
-        vectors = top_eigenpairs(matrix, size + 1, context.device)[1]
-        found = inverse_root(degrees) * (vectors[:, 1:] if graph.nodes > 1 else vectors)
+        vectors = top_eigenpairs(_WithoutConstant(matrix, degrees), size, context.device)[1]
         # A mean square of 1, each node weighted by its degree.
-        return [Outcome(as_vectors(found * degrees.sum().sqrt()))]
+        return [Outcome(as_vectors(vectors * inverse_root(degrees) * degrees.sum().sqrt()))]
+
+
+class _WithoutConstant(Matrix):
+    """D^-1/2 A D^-1/2 − t·tᵀ with t = √degree at unit length: the eigenvalue 1 of t becomes 0."""
+
+    def __init__(self, matrix: Matrix, degrees: Tensor) -> None:
+        self.matrix, self.shape = matrix, matrix.shape
+        self.constant = normalize(degrees.sqrt(), dim=0)
+
+    def multiply(self, right: Tensor) -> Tensor:
+        return self.matrix.multiply(right) - self.constant @ (self.constant.T @ right)
 
 
 def plain_adjacency(graph: Graph, device: torch.device) -> tuple[SparseMatrix, Tensor]:
