@@ -38,6 +38,7 @@ def test_the_text_output_lists_the_same_datasets(run):
     assert outcome.err == ""
     assert [line.split()[0] for line in outcome.out.splitlines() if not line.startswith(" ")] == list(DATASETS)
     assert "here: no; downloaded when first used" in outcome.out
+    assert "here: no; put its files into gnn-benchmark of a data folder" in outcome.out
     assert DATASETS["mutag"].citation in outcome.out
 
 

@@ -146,6 +146,12 @@ def test_load_downloads_once_into_the_cache_or_the_data_folder(answers, tmp_path
     assert not (tmp_path / "other").exists()
 
 
+def test_a_dataset_without_an_address_is_not_downloaded(tmp_path):
+    folder = tmp_path / "gnn-benchmark"
+    parts = "cannot be downloaded: put amazon_electronics_photo.npz into", folder, "GraphData"
+    refused("amazon-photo", folder, *parts, error=InputError)
+
+
 def test_without_network_the_error_names_the_address_and_the_remedies(tmp_path):
     remedies = ("by hand", "--data-root", "MVGRL_DATA")
     folder = tmp_path / "planetoid" / "PubMed" / "raw"

@@ -20,11 +20,15 @@ NAMES = (
     "cora",
     "citeseer",
     "pubmed",
+    "amazon-photo",
+    "dblp",
     "mutag",
     "ptc-mr",
     "imdb-binary",
     "imdb-multi",
     "reddit-binary",
+    "wordnet",
+    "wordnet-text",
 )
 
 
@@ -198,6 +202,23 @@ def test_a_missing_dataset_says_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'mvgrl\[datasets\]'"):
         load("mutag", tmp_path, download=False)
+
+
+def test_a_dataset_that_cannot_be_downloaded_says_where_to_put_its_files_and_where_they_come_from(tmp_path):
+    with pytest.raises(InputError, match=r"put citation_dblp.npz into .*gnn-benchmark; its files come from https:"):
+        load("dblp", tmp_path)
+    with pytest.raises(
+        InputError, match=r"be downloaded: put synsets.parquet and rel.* into wordnet of .*MVGRL_DATA; its"
+    ):
+        load("wordnet")
+    assert not (tmp_path / "gnn-benchmark").exists()
+
+
+def test_datasets_that_share_a_folder_are_found_one_by_one(tmp_path):
+    (tmp_path / "gnn-benchmark").mkdir()
+    (tmp_path / "gnn-benchmark" / "citation_dblp.npz").touch()
+    assert find("dblp", tmp_path).source == "gnn-benchmark"
+    assert find("amazon-photo", tmp_path) is None
 
 
 def test_the_environment_names_the_data_folder(tmp_path, monkeypatch, write_tu):

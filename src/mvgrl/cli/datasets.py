@@ -8,6 +8,8 @@ from typing import Annotated
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, flag
 
+_DOWNLOADED = "no; downloaded when first used"
+
 
 def run(
     *,
@@ -21,7 +23,8 @@ def run(
     mvgrl datasets --data-root data --json
     ```
 
-    A dataset that is not in the data folder, an installed package or the cache is downloaded when it is first used.
+    A dataset that is not in the data folder, an installed package or the cache is downloaded when it is first used,
+    where that is possible.
     """
     console = Console(common)
 
@@ -35,5 +38,7 @@ def run(
     lines = []
     for row in rows:
         lines.append(f"{row['name']:<14} {row['task']:<6} {row['size']}")
-        lines += [f"  here: {row['here'] or 'no; downloaded when first used'}", f"  from: {row['from']}"]
+        info = DATASETS[str(row["name"])]
+        absent = f"no; put its files into {info.folder} of a data folder" if info.url is None else _DOWNLOADED
+        lines += [f"  here: {row['here'] or absent}", f"  from: {row['from']}"]
     console.result({"datasets": rows}, "\n".join(lines))

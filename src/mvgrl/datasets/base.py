@@ -23,6 +23,7 @@ class Contents(NamedTuple):
     target: np.ndarray  # class numbers from 0, per node or per graph
     classes: tuple[str, ...]  # the name of each class
     splits: dict[str, np.ndarray] | None = None  # node numbers under "train", "val", "test"
+    texts: np.ndarray | None = None  # a text per node
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,8 @@ class DatasetInfo:
     """A registry entry: everything about a dataset that is known before its files are read.
 
     ``url`` is the folder that has the files, or, where ``archive_folder`` is set, a zip or tar.gz archive that has
-    them in that folder. A file without a known digest is checked by reading the dataset.
+    them in that folder. A file without a known digest is checked by reading the dataset. Where ``url`` is None, the
+    dataset cannot be downloaded, and ``provenance`` says where its files come from.
     """
 
     name: str
@@ -43,11 +45,12 @@ class DatasetInfo:
     citation: str  # its authors, and where it is published
     licence: str
     folder: str  # where its files are inside a data folder
-    files: Mapping[str, str | None]  # the SHA-256 digest of each published file, None if unknown
-    url: str
+    files: Mapping[str, str | None]  # the SHA-256 digest of each file, None if unknown
+    url: str | None
     reader: Callable[[Path], Contents]
     archive_folder: str | None = None
     package: tuple[str, str] | None = None  # a Python package that contains it, and the folder inside that package
+    provenance: str = ""
 
     @property
     def size(self) -> str:
@@ -74,7 +77,8 @@ class DatasetInfo:
             raise
         except Exception as error:  # a format without checks: damaged files may raise anything
             reason = f"{type(error).__name__}: {error}"
-            raise InputError(f"{folder} is damaged ({reason}); download it again") from None
+            remedy = "download it again" if self.url else f"restore its files, from {self.provenance}"
+            raise InputError(f"{folder} is damaged ({reason}); {remedy}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,7 @@ class Dataset:
     splits: dict[str, np.ndarray] | None  # node numbers under "train", "val", "test"
     classes: tuple[str, ...]  # the name of each class
     source: str  # where it was read: a folder of the data folder or cache, or a package with its version
+    texts: np.ndarray | None = None  # a text per node
 
     def named(self) -> NamedGraph:
         """The graph with numbers as the ids of its nodes, and of its graphs if there are many; labels are the target.

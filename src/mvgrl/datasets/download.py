@@ -41,6 +41,11 @@ def download(info: DatasetInfo, folder: str | os.PathLike[str], *, progress: Pro
     After ``download(DATASETS["cora"], "data/planetoid/Cora/raw")``, ``load("cora", "data")`` reads the files.
     """
     folder = Path(folder)
+    if info.url is None:
+        files = " and ".join(info.files)
+        raise InputError(
+            f"the dataset {info.name!r} cannot be downloaded: put {files} into {folder}, from {info.provenance}"
+        )
     if folder.is_file():
         raise InputError(f"{folder} is a file, but must be a folder; remove it or choose another folder")
     if has_files(folder):
@@ -51,7 +56,7 @@ def download(info: DatasetInfo, folder: str | os.PathLike[str], *, progress: Pro
     logger.info("downloading %s to %s", info.name, folder)
     try:
         with suppress(_AlreadyThereError), _without_empty_parents(folder), atomic_folder(folder) as temporary:
-            _fetch_files(info, temporary, progress)
+            _fetch_files(info, info.url, temporary, progress)
             _check(info, temporary)
             if has_files(folder):
                 raise _AlreadyThereError
@@ -75,13 +80,13 @@ def _without_empty_parents(folder: Path) -> Iterator[None]:
                 parent.rmdir()
 
 
-def _fetch_files(info: DatasetInfo, folder: Path, progress: Progress | None) -> None:
+def _fetch_files(info: DatasetInfo, url: str, folder: Path, progress: Progress | None) -> None:
     if info.archive_folder is None:
         for file in info.files:
-            _fetch(f"{info.url}/{file}", folder / file, progress)
+            _fetch(f"{url}/{file}", folder / file, progress)
     else:
         archive = folder / "archive"
-        _fetch(info.url, archive, progress)
+        _fetch(url, archive, progress)
         for file, content in _unpack(archive, {f"{info.archive_folder}/{file}": file for file in info.files}):
             (folder / file).write_bytes(content)
         archive.unlink()

@@ -57,7 +57,7 @@ def load(
     found = find(info.name, data_root)
     if found is None:
         root = _root(data_root)
-        if not download:
+        if not download or info.url is None:
             raise InputError(_missing(info, root))
         found = _cached(info) if root is None else Found(root / info.folder, info.folder, "data folder")
         fetch(info, found.folder, progress=progress)
@@ -74,7 +74,7 @@ def find(name: str, data_root: str | os.PathLike[str] | None = None) -> Found | 
     True
     """
     info, root = DATASETS[canonical(name)], _root(data_root)
-    if root is not None and has_files(root / info.folder):
+    if root is not None and _is_there(info, root / info.folder):
         return Found(root / info.folder, info.folder, "data folder")
     if info.package is not None:
         package, inside = info.package
@@ -83,7 +83,7 @@ def find(name: str, data_root: str | os.PathLike[str] | None = None) -> Found | 
             if has_files(Path(location) / inside):
                 return Found(Path(location) / inside, f"{package} {metadata.version(package)}: {inside}", "package")
     cached = _cached(info)
-    return cached if has_files(cached.folder) else None
+    return cached if _is_there(info, cached.folder) else None
 
 
 def canonical(name: str) -> str:
@@ -113,9 +113,18 @@ def _cached(info: DatasetInfo) -> Found:
     return Found(cache_folder() / info.folder, f"cache: {info.folder}", "cache")
 
 
+def _is_there(info: DatasetInfo, folder: Path) -> bool:
+    """Whether a folder has a dataset's files; one that cannot be downloaded may share its folder with others."""
+    return has_files(folder) and (info.url is not None or any((folder / file).exists() for file in info.files))
+
+
 def _missing(info: DatasetInfo, root: Path | None) -> str:
-    where = f"put its files into {root / info.folder}" if root else f"put its files into {info.folder} of a folder"
+    files = " and ".join(info.files) if info.url is None else "its files"
+    where = f"put {files} into {root / info.folder}" if root else f"put {files} into {info.folder} of a folder"
     where += "" if root else " and name the folder in data_root or the environment variable MVGRL_DATA"
+    if info.url is None:
+        why = f"is not on this machine and cannot be downloaded: {where}; its files come from {info.provenance}"
+        return f"the dataset {info.name!r} {why}"
     return f"the dataset {info.name!r} is not on this machine: allow the download, or {where}{info.package_hint}"
 
 
@@ -133,4 +142,5 @@ def _read(info: DatasetInfo, found: Found) -> Dataset:
             "%s has %d graphs, %d nodes and %d edges, but the published dataset has %d, %d and %d; is it truncated?"
         )
         logger.warning(message, found.folder, *counts, *published)
-    return Dataset(info.name, graph, contents.target, info.task, contents.splits, contents.classes, found.source)
+    named = {"splits": contents.splits, "classes": contents.classes, "source": found.source, "texts": contents.texts}
+    return Dataset(info.name, graph, contents.target, info.task, **named)  # type: ignore[arg-type]

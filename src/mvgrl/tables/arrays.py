@@ -46,10 +46,11 @@ def read_npy(path: Path) -> np.ndarray:
         return _read_member(path, file, path.stat().st_size, _NUMBERS)
 
 
-def read_npz(path: Path, kinds: Mapping[str, str]) -> dict[str, np.ndarray]:
+def read_npz(path: Path, kinds: Mapping[str, str], *, skip_others: bool = False) -> dict[str, np.ndarray]:
     """Read the arrays of a ``.npz`` file; ``kinds`` has the kinds of dtype that each name may have.
 
-    A damaged file may raise any exception.
+    An array with another name is an error, or is not read if ``skip_others`` is true. A damaged file may raise any
+    exception.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -60,6 +61,8 @@ def read_npz(path: Path, kinds: Mapping[str, str]) -> dict[str, np.ndarray]:
     arrays = {}
     with zipfile.ZipFile(path) as archive:
         for name, member in _members(path, archive).items():
+            if skip_others and name not in kinds:
+                continue
             with archive.open(member) as stream:
                 arrays[name] = _read_member(path, stream, member.file_size, kinds.get(name, ""), exact=True)
     return arrays
