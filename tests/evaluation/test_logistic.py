@@ -265,3 +265,10 @@ def test_invalid_input_is_refused_with_its_place(problem, change, error, message
     arguments |= {name: value for name, value in change.items() if name != "labels"}
     with pytest.raises(error, match=message):
         logistic_probe(**arguments)
+
+
+def test_many_train_nodes_have_the_same_optimum(monkeypatch):
+    points, labels = drawn(classes=3, columns=5, apart=0.5)
+    usual = logistic_fit(points, labels, TRAIN, TEST, strengths=[1.0]).probabilities
+    monkeypatch.setattr(logistic, "_MANY", 10)
+    assert logistic_fit(points, labels, TRAIN, TEST, strengths=[1.0]).probabilities == pytest.approx(usual, abs=1e-9)

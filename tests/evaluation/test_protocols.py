@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from sklearn.datasets import make_blobs
 from mvgrl.datasets import Dataset
 from mvgrl.evaluation import clustering_scores, cross_validate, linear_probe, logistic_probe, protocols
 from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
+from mvgrl.evaluation.random_probe import random_10_accuracy
 from mvgrl.evaluation.scores import SCORES
 from mvgrl.graphs import Graph
 from mvgrl.methods import Outcome
@@ -53,6 +56,21 @@ def test_probes_of_many_seeds_score_the_same_as_separate_ones(vectors) -> None:
         assert scores["logistic"] == pytest.approx(100 * logistic_probe(codes, labels, train, test, val=val))
         clusters = clustering_scores(codes, labels, runs=1, seed=seed)
         assert (scores["nmi"], scores["ari"]) == (clusters["nmi"][0], clusters["ari"][0])
+
+
+def test_random_splits_are_scored_per_split_and_once_per_outcome(vectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    many, labels = vectors
+    calls = []
+    monkeypatch.setattr(
+        protocols, "random_10_accuracy", lambda *args: calls.append(args[2]) or random_10_accuracy(*args)
+    )
+    one, other = Outcome(many[0]), Outcome(many[1])
+    target = replace(dataset("node", labels), splits=None)
+    runs = Evaluation(target, [one, one, other, one], [0, 2, 4, 3], CPU, splits=3)
+    found = [scores["random_10"] for scores in measure(["random-10-10-80"], runs)]
+    assert calls == [[0, 2], [1]]
+    first = random_10_accuracy(torch.from_numpy(many[0]), labels, [0, 2])
+    assert found == [first[0], first[1], random_10_accuracy(torch.from_numpy(many[1]), labels, [1])[0], first[0]]
 
 
 def test_both_svm_protocols_come_from_one_cross_validation(vectors, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,8 @@ from mvgrl.evaluation.threads import one_thread
 # matter; above them, train nodes that are separable are almost certainly separated.
 STRENGTHS = tuple(10.0**power for power in range(-3, 4))
 
-_TOLERANCE, _MAX_STEPS = 1e-12, 200  # scikit-learn's tol, of the gradient of the mean loss, and max_iter
+_MAX_STEPS = 200  # scikit-learn's max_iter
+_MANY = 1000  # train nodes from which the singular value decomposition takes most of the time
 _CHUNK_BYTES = {"cpu": 0, "cuda": 2**30}  # for the points of the stack entries that are solved together
 
 
@@ -172,7 +173,10 @@ def principal_axes(codes: Tensor, train: np.ndarray, asked: np.ndarray, device: 
     trained, others = trained - centre, others - centre
     spread = trained.square().sum(2).mean(1)[:, None, None].sqrt()
     scale = torch.where(spread > 0, 1 / spread, 0.0)  # 0 if all train nodes are the same
-    axes = torch.linalg.svd(trained, full_matrices=False).Vh.mT
+    if trained.shape[1] <= max(trained.shape[2], _MANY):
+        axes = torch.linalg.svd(trained, full_matrices=False).Vh.mT
+    else:  # less accurate, but many times faster, and any orthogonal axes give the same optimum
+        axes = torch.linalg.eigh(trained.mT @ trained).eigenvectors
     return _with_ones(scale * trained @ axes), _with_ones(scale * others @ axes)
 
 
@@ -180,8 +184,12 @@ def _with_ones(points: Tensor) -> Tensor:
     return torch.cat([points, torch.ones_like(points[..., :1])], dim=-1)
 
 
-def solve_with_sklearn(points: Tensor, truth: Tensor, classes: int, grid: Tensor) -> Tensor:
+def solve_with_sklearn(
+    points: Tensor, truth: Tensor, classes: int, grid: Tensor, *, tolerance: float = newton.TOLERANCE
+) -> Tensor:
     """Compute the same weights as :func:`mvgrl.evaluation.newton.solve`, one regression after the other.
+
+    ``tolerance`` is that of the gradient of the mean loss, scikit-learn's ``tol``.
 
     >>> points = torch.tensor([[[-1.0, 1.0], [1.0, 1.0]]], dtype=torch.float64)
     >>> weights = solve_with_sklearn(points, torch.tensor([0, 1]), 2, torch.tensor([1.0], dtype=torch.float64))
@@ -199,7 +207,7 @@ def solve_with_sklearn(points: Tensor, truth: Tensor, classes: int, grid: Tensor
         for entry, rows in enumerate(points[..., :-1].numpy()):
             for place, C in enumerate(grid.tolist()):
                 caught.clear()
-                machine = LogisticRegression(C=C, solver="newton-cg", tol=_TOLERANCE, max_iter=_MAX_STEPS)
+                machine = LogisticRegression(C=C, solver="newton-cg", tol=tolerance, max_iter=_MAX_STEPS)
                 machine.fit(rows, truth.numpy())
                 found = np.column_stack([machine.coef_, machine.intercept_])
                 weights[entry, place] = np.concatenate([-found, found]) / 2 if classes == 2 else found

@@ -15,7 +15,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-_TOLERANCE = 1e-12  # of the gradient's norm, relative to C·n, its upper bound
+TOLERANCE = 1e-12  # of the gradient's norm, relative to C·n, its upper bound
 _MAX_STEPS, _MAX_CG_STEPS = 200, 500  # Newton steps, and conjugate-gradient steps within each
 _STEP_LENGTHS = (0.25, 0.5, 1.0)  # fractions of the Newton step, tried from the shortest
 
@@ -25,7 +25,7 @@ def batched_product(left: Tensor, points: Tensor) -> Tensor:
     return torch.bmm(left.flatten(1, 2), points.mT).unflatten(1, left.shape[1:3])
 
 
-def solve(points: Tensor, truth: Tensor, classes: int, grid: Tensor) -> Tensor:
+def solve(points: Tensor, truth: Tensor, classes: int, grid: Tensor, *, tolerance: float = TOLERANCE) -> Tensor:
     """Compute the optimum for each entry and each C, entries × strengths × classes × coordinates.
 
     ``points`` is entries × train nodes × coordinates, the last coordinate being 1: its weight is the intercept, which
@@ -52,7 +52,7 @@ def solve(points: Tensor, truth: Tensor, classes: int, grid: Tensor) -> Tensor:
         gradient = strength * batched_product(probabilities - target, points.mT) + penalised * current
         gradient = gradient - gradient.mean(2, keepdim=True)  # sums to 0 over the classes, up to rounding
         size = _norm(gradient) / (strength * count)
-        unfinished = size > _TOLERANCE
+        unfinished = size > tolerance
         if not unfinished.any():
             return weights
         # Equal for all classes, to keep their sum at 0: the intercepts are determined only up to a common constant.

@@ -18,6 +18,7 @@ from mvgrl.evaluation.clustering import clustering_scores
 from mvgrl.evaluation.few_labels import graph_accuracy, node_accuracy
 from mvgrl.evaluation.linear_probe import linear_predictions
 from mvgrl.evaluation.logistic import logistic_probe
+from mvgrl.evaluation.random_probe import random_10_accuracy, random_20_accuracy
 from mvgrl.evaluation.svm import cross_validate
 from mvgrl.methods.base import Outcome
 
@@ -34,6 +35,7 @@ class Evaluation:
     device: torch.device
     weight_decay: float = 0.0  # of the linear probe
     share: float | None = None  # of the labels used for training, for protocols that take one
+    splits: int = 1  # random splits per outcome, for protocols that draw them: seed r uses split r % splits
 
     def vectors(self) -> Iterable[tuple[int, Tensor]]:
         """Yield each seed with its vectors, on the device."""
@@ -113,6 +115,27 @@ def _probe_with_share(evaluation: Evaluation) -> list[Scores]:
     ]
 
 
+def _random_10(evaluation: Evaluation) -> list[Scores]:
+    return _over_splits(evaluation, "random_10", random_10_accuracy)
+
+
+def _random_20(evaluation: Evaluation) -> list[Scores]:
+    return _over_splits(evaluation, "random_20", random_20_accuracy)
+
+
+def _over_splits(evaluation: Evaluation, name: str, accuracy: Callable[..., np.ndarray]) -> list[Scores]:
+    """Score each distinct outcome on the splits of its seeds, all splits together."""
+    numbers = [seed % evaluation.splits for seed in evaluation.seeds]
+    wanted: dict[int, dict[int, float]] = {}  # by outcome and number of the split
+    for outcome, number in zip(evaluation.outcomes, numbers, strict=True):
+        wanted.setdefault(id(outcome), {})[number] = 0.0
+    for outcome in {id(one): one for one in evaluation.outcomes}.values():
+        found = wanted[id(outcome)]
+        codes = torch.from_numpy(outcome.points()).to(evaluation.device)
+        found.update(zip(found, accuracy(codes, evaluation.dataset.target, list(found)).tolist(), strict=True))
+    return [{name: wanted[id(one)][number]} for one, number in zip(evaluation.outcomes, numbers, strict=True)]
+
+
 def _svm_with_share(evaluation: Evaluation) -> list[Scores]:
     share = evaluation.share
     assert share is not None
@@ -133,6 +156,8 @@ def _split(dataset: Dataset) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
 PROTOCOLS = {
     "linear-probe": Protocol("node", ("accuracy",), _linear_probe, stacks=True),
     "converged-probe": Protocol("node", ("logistic",), _converged_probe, stacks=True),
+    "random-10-10-80": Protocol("node", ("random_10",), _random_10, stacks=True),
+    "random-20-80": Protocol("node", ("random_20",), _random_20, stacks=True),
     "clustering": Protocol("node", ("nmi", "ari"), _clustering, stacks=True),
     "nested-svm": Protocol("graph", ("nested",), _svm),
     "best-c-svm": Protocol("graph", ("best_c",), _svm),

@@ -44,6 +44,8 @@ SCORES = {
         Score("validation", "validation", "validation accuracy"),  # of the linear probe, on the validation nodes
         Score("validation_accuracy", "validation accuracy", "validation accuracy"),
         Score("logistic", "logistic", "logistic"),  # accuracy of the converged probe
+        Score("random_10", "random 10 %", "accuracy (10 % train)"),  # converged probe, random splits 10/10/80
+        Score("random_20", "random 20 %", "accuracy (20 % train)"),  # the same, 20/80
         Score("macro_f1", "macro-F1", "macro-F1"),
         Score("nested", "nested", "accuracy (nested)"),  # C chosen inside each training part
         Score("best_c", "best-C", "accuracy (best-C)"),  # the C with the best mean over the reported folds

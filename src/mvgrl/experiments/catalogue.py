@@ -14,10 +14,14 @@ from mvgrl.settings import literal
 def _experiment(name: str, values: dict[str, Any], group: dict[str, Any]) -> Experiment:
     """Return an experiment from its part of the file, with the group's values as defaults."""
     values = {**group, "about": "", **values}
-    rows = tuple(Variant(**{**row, "changes": _changes(row.get("changes", {}))}) for row in values.pop("rows"))
+    rows = tuple(_variant(row) for row in values.pop("rows"))
     start = literal({}) if values.pop("from_defaults", False) else None
     fixed: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     return Experiment(name, variants=rows, start=start, **fixed)
+
+
+def _variant(row: dict[str, Any]) -> Variant:
+    return Variant(**{**row, "changes": _changes(row.get("changes", {})), "datasets": tuple(row.get("datasets", ()))})
 
 
 def _changes(values: dict[str, Any]) -> dict[str, Any]:

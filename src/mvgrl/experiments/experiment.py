@@ -32,6 +32,7 @@ class Variant:
     changes: Mapping[str, Any] = field(default_factory=dict, hash=False)  # to the initial settings
     method: str = "mvgrl"
     task: str = ""  # "node" or "graph" if it is only for that task
+    datasets: tuple[str, ...] = ()  # if it is only for these
     value: str = ""  # on the axis of a sweep
     share: float | None = None  # of the labels used for training
     control: bool = False  # shown as a column of the other rows, not as a row
@@ -48,7 +49,10 @@ class Experiment:
     """Rows × datasets × protocols.
 
     Settings are those of each dataset's recipe named best, with the changes of each row; those of separate recipes per
-    named setting (``own_recipes``); or ``start`` with the changes of each row.
+    named setting (``own_recipes``); ``start`` with the changes of each row; or, with the preset "default", what a user
+    gets without any setting, resolved for each graph.
+
+    With several random ``splits``, run r has the training seed r // splits and the split r % splits.
     """
 
     name: str  # as given to reproduce
@@ -63,12 +67,16 @@ class Experiment:
     axis: str = ""  # what a sweep varies; empty for other experiments
     own_recipes: bool = False
     start: Settings | None = None
+    preset: str = ""
+    structure_only: bool = False  # features and node labels are removed first
+    splits: int = 1
     baseline: bool = False  # rows are compared with the first
 
     def variants_for(self, dataset: str) -> list[Variant]:
         """Return the rows that exist for a dataset, controls included."""
         task = task_of(dataset)
-        return [one for one in self.variants if one.task in ("", task) and task in one.how.tasks]
+        here = [one for one in self.variants if not one.datasets or dataset in one.datasets]
+        return [one for one in here if one.task in ("", task) and task in one.how.tasks]
 
     def scores_for(self, dataset: str) -> list[Score]:
         """Return the scores shown for a dataset."""
@@ -90,9 +98,14 @@ class Experiment:
         """The named settings that it supports."""
         return NAMED if self.own_recipes else ("best",)
 
+    @property
+    def has_start(self) -> bool:
+        """Whether it needs no recipe."""
+        return self.start is not None or self.preset == "default"
+
     def check_setting(self, setting: str, recipes: Path | None = None) -> None:
         """Raise an error if the experiment does not support this setting, or these recipes."""
-        if self.start is not None and (setting != "best" or recipes is not None):
+        if self.has_start and (setting != "best" or recipes is not None):
             raise SettingsError(f"{self.name} starts from the default settings; omit --setting and --recipes")
         if not self.own_recipes and setting != "best":
             raise SettingsError(f"{self.name} starts from the recipes named best; omit --setting")
@@ -104,6 +117,8 @@ class Experiment:
         >>> [recipe.settings.bound.name for recipe in EXPERIMENTS["ablation-bounds"].recipes("mutag").values()]
         ['nce', 'jsd', 'nt-xent', 'dv']
         """
+        if self.preset:
+            return self._from_preset(dataset)
         if self.start is not None:
             base = Recipe(dataset, "best", self.start)
         else:
@@ -117,3 +132,11 @@ class Experiment:
             why = "; ".join(filter(None, (variant.note, *notes)))
             found[variant.id] = replace(base, settings=settings, why=why, tables=(self.name,))
         return found
+
+    def _from_preset(self, dataset: str) -> dict[str, Recipe]:
+        """Return the settings that a user gets without any, with the changes of each row."""
+        base = Recipe(dataset, "default", Settings(task=task_of(dataset)), structure_only=self.structure_only)
+        return {
+            one.id: replace(base, settings=replace(base.settings, **one.changes), why=one.note, tables=(self.name,))
+            for one in self.variants_for(dataset)
+        }

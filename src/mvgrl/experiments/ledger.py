@@ -29,7 +29,7 @@ class Run:
 
     experiment: str  # the name given to reproduce
     dataset: str
-    setting: str  # paper, released or best
+    setting: str  # paper, released, best or default
     variant: str  # the row of the experiment
     seed: int
     scores: dict[str, float]

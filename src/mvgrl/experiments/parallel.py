@@ -34,7 +34,9 @@ _ON_A_GPU = 6  # maximum number of processes: each adds start-up time and memory
 
 
 def pieces(tasks: Sequence[Task], device: torch.device) -> list[Piece]:
-    """Split tasks of one recipe into the smallest pieces worth running separately; stacked seeds stay together.
+    """Split tasks of one recipe into the smallest pieces worth running separately.
+
+    Stacked seeds stay together, and so do runs of the same training.
 
     >>> from mvgrl.experiments.recipes import Recipe
     >>> from mvgrl.settings import Settings
@@ -45,8 +47,12 @@ def pieces(tasks: Sequence[Task], device: torch.device) -> list[Piece]:
     """
     if tasks[0].recipe.settings.task == "node" and device.type == "cuda":
         return [list(tasks)]
-    seeds = sorted({seed for task in tasks for seed in task.seeds})
-    return [[replace(task, seeds=(seed,)) for task in tasks if seed in task.seeds] for seed in seeds]
+    trainings = sorted({seed // task.splits for task in tasks for seed in task.seeds})
+    found = []
+    for one in trainings:
+        mine = [(task, tuple(seed for seed in task.seeds if seed // task.splits == one)) for task in tasks]
+        found.append([replace(task, seeds=seeds) for task, seeds in mine if seeds])
+    return found
 
 
 def usual_jobs(task: str, count: int, device: torch.device) -> int:

@@ -37,6 +37,7 @@ class Task:
     share: float | None
     protocols: Mapping[str, tuple[str, ...]] = field(hash=False)  # by experiment; a run adds a line for each
     seeds: tuple[int, ...] = ()
+    splits: int = 1  # of the same training: run r has the training seed r // splits
 
 
 def plan(
@@ -49,7 +50,7 @@ def plan(
 ) -> Iterator[Step]:
     """Yield every row on every dataset, whether or not it has been run."""
     for dataset in datasets:
-        found = experiment.recipes(dataset, setting, folder=None if experiment.start else recipes)
+        found = experiment.recipes(dataset, setting, folder=None if experiment.has_start else recipes)
         for variant in experiment.variants_for(dataset):
             yield Step(experiment, variant, found[variant.id], runs or experiment.runs_for(dataset))
 
@@ -66,7 +67,7 @@ def missing(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False
     tasks, copies = [], []
     taken: set[tuple[object, ...]] = set()
     for step in steps:
-        _, variant, recipe, _ = step
+        experiment, variant, recipe, _ = step
         mine = lines.get((recipe.dataset, recipe.id), [])
         there = {run.key for run in mine if not (retry_failed and run.failed)}
         seeds = [seed for seed in range(step.runs) if step.key(seed) not in there]
@@ -74,11 +75,12 @@ def missing(steps: Iterable[Step], ledger: Ledger, *, retry_failed: bool = False
         copies += reused
         seeds = sorted(set(seeds) - {run.seed for run in reused})
         protocols = {name: EXPERIMENTS[name].protocols for name in recipe.tables}
-        keys = {seed: (recipe.dataset, recipe.id, *_kind(variant), *protocols.values(), seed) for seed in seeds}
+        about = (recipe.dataset, recipe.id, *_kind(variant), experiment.splits, *protocols.values())
+        keys = {seed: (*about, seed) for seed in seeds}
         new = tuple(seed for seed in seeds if not (once and keys[seed] in taken))
         taken.update(keys.values())
         if new:
-            tasks.append(Task(recipe, variant.id, variant.method, variant.share, protocols, new))
+            tasks.append(Task(recipe, variant.id, variant.method, variant.share, protocols, new, experiment.splits))
     if copies:
         ledger.add(copies)
     return sorted(tasks, key=lambda task: task.recipe.settings.task != "node")
@@ -98,6 +100,7 @@ def reused_runs(lines: Iterable[Run], step: Step, seeds: Sequence[int]) -> list[
         and not run.failed
         and scores <= set(run.scores)
         and _kind(variant) == _kind(variant_of(run))
+        and EXPERIMENTS[run.experiment].splits == experiment.splits
     }
     return [found[seed] for seed in seeds if seed in found]
 

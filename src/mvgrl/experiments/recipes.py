@@ -24,12 +24,13 @@ class Recipe:
     """Settings for training, for the output vectors, and for the linear probe of a node task."""
 
     dataset: str
-    setting: str  # one of NAMED
+    setting: str  # one of NAMED, or "default"
     settings: Settings
     output: Output = field(default_factory=Output)
     weight_decay: float = 0.0  # of the linear probe
     why: str = ""
     tables: tuple[str, ...] = ()  # the tables that share its runs
+    structure_only: bool = False  # features and node labels are removed first
 
     @property
     def id(self) -> str:
@@ -40,6 +41,8 @@ class Recipe:
         """
         settings = {**self.settings.content, **self.output.content}
         content = {"settings": settings, "weight_decay": self.weight_decay}
+        if self.structure_only:
+            content["structure_only"] = True
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 

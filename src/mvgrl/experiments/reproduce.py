@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mvgrl.datasets import DATASETS, find
 from mvgrl.errors import SettingsError, check_name
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.experiment import Experiment, Variant
@@ -58,7 +59,7 @@ def reproduce_all(
     **options: Any,
 ) -> Iterator[tuple[str, list[Row]]]:
     """Yield every experiment's name and rows: the main tables first, then all others, run together."""
-    chosen = _chosen(datasets)
+    chosen = _chosen(datasets if datasets is not None else _available(options))
     _check_counts(runs=runs, jobs=options.get("jobs"))
     for experiment, _ in chosen:
         experiment.check_setting(setting)
@@ -127,6 +128,17 @@ def _chosen(datasets: Sequence[str] | None) -> list[tuple[Experiment, list[str]]
         for experiment in EXPERIMENTS.values()
     ]
     return [(experiment, names) for experiment, names in found if names]
+
+
+def _available(options: dict[str, Any]) -> list[str]:
+    """Return the datasets of all experiments, except those that are not on this machine and cannot be downloaded."""
+    found = []
+    for name in dict.fromkeys(name for experiment in EXPERIMENTS.values() for name in experiment.datasets):
+        if DATASETS[name].url is not None or find(name, options.get("data_root")) is not None:
+            found.append(name)
+        elif "tell" in options:
+            options["tell"](f"{name} is omitted: it is not on this machine and cannot be downloaded")
+    return found
 
 
 def _check_counts(**counts: int | None) -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import torch
 
 import mvgrl
+from mvgrl.automatic import resolve
 from mvgrl.datasets import Dataset
 from mvgrl.errors import CheckpointError, InputError, MachineError, SettingsError
 from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.planner import Task
+from mvgrl.graphs import Graph
 from mvgrl.methods import METHODS
+from mvgrl.settings import AUTO, Settings
 from mvgrl.views import ViewCache
 
 NO_MEMORY = "out of memory"
@@ -86,6 +89,10 @@ class RunContext:
 
 def run(tasks: Sequence[Task], dataset: Dataset, context: RunContext) -> None:
     """Run tasks of one recipe; those of the same method share its outcomes, computed by the first of them."""
+    recipe = tasks[0].recipe
+    if recipe.structure_only:
+        dataset = context.shared("structure", dataset.name, partial(structure_of, dataset))
+    settings = _resolved(dataset, recipe.settings, context)
     methods: dict[str, list[Task]] = {}
     for task in tasks:
         methods.setdefault(task.method, []).append(task)
@@ -93,22 +100,40 @@ def run(tasks: Sequence[Task], dataset: Dataset, context: RunContext) -> None:
         used = {protocol for task in some for names in task.protocols.values() for protocol in names}
         size = 1
         if all(PROTOCOLS[one].stacks for one in used if PROTOCOLS[one].task == dataset.task):
-            size = METHODS[name].seeds_together(dataset, some[0].recipe.settings, context.device)
-        seeds = sorted({seed for task in some for seed in task.seeds})
-        for start in range(0, len(seeds), size):
+            size = METHODS[name].seeds_together(dataset, settings, context.device)
+        trainings = sorted({seed // task.splits for task in some for seed in task.seeds})
+        for start in range(0, len(trainings), size):
+            together = trainings[start : start + size]
             for task in some:
-                if mine := [seed for seed in seeds[start : start + size] if seed in task.seeds]:
-                    context.attempt(task, mine, partial(_result, task, mine, dataset, context))
+                if mine := sorted(seed for seed in task.seeds if seed // task.splits in together):
+                    context.attempt(task, mine, partial(_result, task, mine, dataset, settings, context))
 
 
-def _result(task: Task, seeds: Sequence[int], dataset: Dataset, context: RunContext) -> Result:
-    recipe, method = task.recipe, METHODS[task.method]
-    key = (dataset.name, recipe.id, task.method, tuple(seeds) if method.seeded else ())
-    outcomes = context.shared(
-        "outcomes", key, lambda: method.outcomes(dataset, recipe.settings, recipe.output, seeds, context), failures=True
+def structure_of(dataset: Dataset) -> Dataset:
+    """Return the dataset without features and node labels, under another name."""
+    graph = Graph(dataset.graph.adjacency, offsets=dataset.graph.offsets)
+    return replace(dataset, graph=graph, name=f"{dataset.name}, structure only")
+
+
+def _resolved(dataset: Dataset, settings: Settings, context: RunContext) -> Settings:
+    """Return the settings with every automatic choice made for the dataset's graph; literal ones are unchanged."""
+    if AUTO not in (settings.sampler, settings.normalise):
+        return settings
+    made = context.shared(
+        "resolved", (dataset.name, settings.id), partial(resolve, dataset.graph, settings, device=context.device)
     )
-    every = outcomes if method.seeded else list(outcomes) * len(seeds)
-    evaluation = Evaluation(dataset, every, seeds, context.device, recipe.weight_decay, task.share)
+    return made.settings  # type: ignore[no-any-return]
+
+
+def _result(task: Task, seeds: Sequence[int], dataset: Dataset, settings: Settings, context: RunContext) -> Result:
+    recipe, method = task.recipe, METHODS[task.method]
+    trainings = sorted({seed // task.splits for seed in seeds})
+    key = (dataset.name, recipe.id, task.method, tuple(trainings) if method.seeded else ())
+    outcomes = context.shared(
+        "outcomes", key, lambda: method.outcomes(dataset, settings, recipe.output, trainings, context), failures=True
+    )
+    every = [outcomes[trainings.index(seed // task.splits) if method.seeded else 0] for seed in seeds]
+    evaluation = Evaluation(dataset, every, seeds, context.device, recipe.weight_decay, task.share, task.splits)
     scores = {name: measure(protocols, evaluation) for name, protocols in task.protocols.items()}
     return scores, [outcome.epochs for outcome in every]
 
