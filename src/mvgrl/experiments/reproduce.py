@@ -59,10 +59,12 @@ def reproduce_all(
     **options: Any,
 ) -> Iterator[tuple[str, list[Row]]]:
     """Yield every experiment's name and rows: the main tables first, then all others, run together."""
-    chosen = _chosen(datasets if datasets is not None else _available(options))
+    chosen = _chosen(datasets)
     _check_counts(runs=runs, jobs=options.get("jobs"))
     for experiment, _ in chosen:
         experiment.check_setting(setting)
+    if datasets is None:
+        chosen = _chosen(_available(options))
     for main in (True, False):
         some = [one for one in chosen if one[0].own_recipes == main]
         yield from _round(some, ledger, options, setting=setting, recipes=recipes, runs=runs)

@@ -122,7 +122,7 @@ def _resolved(dataset: Dataset, settings: Settings, context: RunContext) -> Sett
     made = context.shared(
         "resolved", (dataset.name, settings.id), partial(resolve, dataset.graph, settings, device=context.device)
     )
-    return made.settings  # type: ignore[no-any-return]
+    return made.settings
 
 
 def _result(task: Task, seeds: Sequence[int], dataset: Dataset, settings: Settings, context: RunContext) -> Result:
