@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from mvgrl.datasets import DATASETS
 from mvgrl.evaluation.protocols import PROTOCOLS
 from mvgrl.evaluation.scores import SCORES
 from mvgrl.experiments.catalogue import EXPERIMENTS, PUBLISHED
-from mvgrl.experiments.experiment import GRAPH_DATASETS, NODE_DATASETS, task_of
+from mvgrl.experiments.experiment import task_of
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.methods import METHODS
+from mvgrl.settings import Output, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-STARTING_FROM_BEST = [name for name, one in EXPERIMENTS.items() if not one.own_recipes and one.start is None]
+STARTING_FROM_BEST = [name for name, one in EXPERIMENTS.items() if not one.own_recipes and not one.has_start]
 EVERY = [(name, dataset) for name in STARTING_FROM_BEST for dataset in EXPERIMENTS[name].datasets]
 
 
@@ -27,7 +29,9 @@ def test_everything_an_experiment_refers_to_exists() -> None:
     for name, one in EXPERIMENTS.items():
         assert set(one.protocols) <= set(PROTOCOLS)
         assert set(one.shown) <= set(SCORES)
-        assert set(one.datasets) <= {*NODE_DATASETS, *GRAPH_DATASETS}
+        assert set(one.datasets) <= set(DATASETS)
+        assert all(task_of(dataset) == DATASETS[dataset].task for dataset in one.datasets)
+        assert all(set(variant.datasets) <= set(one.datasets) for variant in one.variants)
         assert {variant.method for variant in one.variants} <= set(METHODS)
         assert len({variant.id for variant in one.variants}) == len(one.variants)
         assert all(bool(variant.value) == bool(one.axis) for variant in one.variants), name
@@ -89,6 +93,20 @@ def test_the_number_of_runs_depends_on_the_dataset() -> None:
     bounds = EXPERIMENTS["ablation-bounds"]
     assert [bounds.runs_for(dataset) for dataset in ("citeseer", "mutag", "reddit-binary")] == [5, 3, 1]
     assert EXPERIMENTS["node-classification"].runs_for("cora") == 50
+
+
+def test_experiments_of_default_vectors_start_from_the_default_settings() -> None:
+    found = {name: one for name, one in EXPERIMENTS.items() if one.preset}
+    assert all(name.startswith("default-") and one.variants[0].id == "default" for name, one in found.items())
+    for one in found.values():
+        for dataset in one.datasets:
+            for recipe in one.recipes(dataset).values():
+                assert recipe.settings == Settings(task=task_of(dataset))
+                assert (recipe.output, recipe.structure_only) == (Output(), "structure" in one.name)
+            assert one.runs_for(dataset) % one.splits == 0
+    assert ids("default-vectors-random", "dblp") != ids("default-vectors-random", "wordnet-text")
+    split = [name for name, one in found.items() if one.splits > 1]
+    assert split == ["default-vectors-random", "default-vectors-structure-random"]
 
 
 def test_each_ablation_has_a_row_equal_to_the_recipe_where_the_paper_does() -> None:

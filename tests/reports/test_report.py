@@ -169,6 +169,7 @@ def test_sections_are_in_order_and_end_with_the_settings_of_every_recipe(ledger)
         bounds,
         sizes,
         "Sweeps beyond the paper",  # without runs
+        "Default vectors",
         "Failed runs",
         "Settings and machines",
     ]

@@ -20,7 +20,7 @@ def run(
         int | None,
         flag(
             "Number of seeds, from 0 (nodes 50, graphs 5, as in the paper; node-slips 10; ablations and sweeps: nodes "
-            "5, graphs 3, reddit-binary 1).",
+            "5, graphs 3, reddit-binary 1; default vectors: nodes 50, or 20 random splits of 3 seeds, graphs 20).",
             converter=whole,
         ),
     ] = None,
@@ -65,7 +65,10 @@ def run(
         node-slips (where the paper's text and code differ, one thing at a time), ablation-bounds, -modes, -views,
         -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; sweep-alpha (of ppr), -t (of
         heat), -top-k (entries of ppr kept per row), -hidden (size), -layers or -labels (share of the labels used
-        for training); all (the main tables, then all others), or list (all experiments, and what is left to run).
+        for training); default-vectors (what embed gives without any setting, beside free alternatives),
+        -vectors-random (on random splits), -vectors-structure, -vectors-structure-random (without features),
+        -clustering or -graph-vectors; all (the main tables, then all others), or list (all experiments, and what is
+        left to run).
     """
     console = Console(common)
 
