@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from mvgrl import GraphEmbedder
@@ -21,11 +20,11 @@ molecules = [
     mutag.graph.select([i]) for i in range(mutag.graph.count)
 ]  # a list, which grid search can split into folds
 
-choices = {"graphembedder__layers": [2, 4], "linearsvc__C": [0.001, 0.01, 0.1]}
+choices = {"graphembedder__layers": [2, 4], "linearsvc__C": [0.01, 0.1, 1.0]}
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 with TemporaryDirectory() as cache:
     embedder = GraphEmbedder(hidden=32, epochs=10, features="labels+degree")
-    pipeline = make_pipeline(embedder, StandardScaler(), LinearSVC(), memory=cache)
+    pipeline = make_pipeline(embedder, LinearSVC(), memory=cache)
     search = GridSearchCV(pipeline, choices, cv=folds).fit(molecules, mutag.target)
 
 print(f"best of {len(search.cv_results_['params'])} choices: {search.best_params_}")

@@ -39,16 +39,22 @@ def chosen(graph, given=None, **more):
 
 
 def test_one_graph_is_a_node_task_and_many_are_a_graph_task():
-    assert resolve(path(5)).settings == literal({})
-    assert resolve(rings([3, 4, 5])).settings == literal({"task": "graph"})
-    assert chosen(path(5)).startswith("task node (one graph); degrees as features (none are given)")
+    assert resolve(path(5)).settings == literal({"features": "position"})
+    assert resolve(rings([3, 4, 5])).settings == literal({"task": "graph", "features": "degree-one-hot"})
+    assert chosen(path(5)).startswith("task node (one graph); positions in the graph as features (none are given)")
     assert chosen(rings([3, 4, 5])).startswith("task graph (3 graphs); degrees as features (none are given)")
 
 
 def test_node_labels_are_used_if_there_are_no_features():
     graph = path(3, node_labels=["C", "N", "C"])
-    assert "node labels as features" in chosen(graph)
-    assert resolve(graph).settings.features == "auto"
+    assert "node labels as features (none are given)" in chosen(graph)
+    assert resolve(graph).settings.features == "labels"
+
+
+def test_a_graph_without_edges_has_degrees_as_features():
+    graph = Graph.from_edges([], [], nodes=3)
+    assert resolve(graph).settings.features == "degree-one-hot"
+    assert "degrees as features (none are given)" in chosen(graph)
 
 
 def test_counts_are_scaled_by_row_and_measurements_by_column():
@@ -67,10 +73,13 @@ def test_constant_features_are_replaced_by_structure(make):
     for values, reason in (([1.0, 5.0], "the same for every node"), ([0.0, 0.0], "all zero")):
         graph = path(10, features=make(np.tile(values, (10, 1))))
         labelled = path(10, features=graph.features, node_labels=["C", "N"] * 5)
-        assert resolve(graph).settings.features == "degree-one-hot"
+        several = Graph.join([graph, graph])
+        assert resolve(graph).settings.features == "position"
+        assert resolve(several).settings.features == "degree-one-hot"
         assert resolve(labelled).settings.features == "labels"
         assert resolve(graph).settings.normalise == "row"
-        assert f"degrees as features (the given ones are {reason})" in chosen(graph)
+        assert f"positions in the graph as features (the given ones are {reason})" in chosen(graph)
+        assert f"degrees as features (the given ones are {reason})" in chosen(several)
         assert f"node labels as features (the given ones are {reason})" in chosen(labelled)
         assert "scaled" not in chosen(graph)
         given = resolve(graph, {"features": "given"})
@@ -85,7 +94,7 @@ def test_constant_features_are_replaced_by_structure(make):
 def test_features_that_scaling_makes_equal_count_as_constant(make):
     one_column = path(10, features=make(np.arange(1.0, 11)[:, None]))
     assert resolve(one_column).settings.features == "auto"
-    assert resolve(one_column, {"normalise": "row"}).settings.features == "degree-one-hot"
+    assert resolve(one_column, {"normalise": "row"}).settings.features == "position"
     assert resolve(one_column, {"normalise": "none"}).settings.features == "auto"
     one_of_eight = np.zeros((10, 8))
     one_of_eight[:, 3] = np.arange(1, 11)

@@ -66,6 +66,10 @@ def random_graph(nodes: int = 25, seed: int = 0) -> Graph:
     return Graph.from_scipy(sp.random(nodes, nodes, 0.12, random_state=rng), rng.normal(size=(nodes, 4)))
 
 
+def cosines(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return (some * others).sum(1) / np.linalg.norm(some, axis=1) / np.linalg.norm(others, axis=1)
+
+
 def rings_and_stars() -> tuple[list[nx.Graph], np.ndarray]:
     graphs = [nx.cycle_graph(n) for n in range(5, 17)] + [nx.star_graph(n) for n in range(5, 17)]
     return graphs, np.repeat([0, 1], 12)
@@ -102,7 +106,8 @@ def test_parameters_are_keyword_only_and_become_the_settings(kind: type) -> None
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values())
     task = {NodeEmbedder: "node", GraphEmbedder: "graph"}[kind]
     assert kind()._settings() == Settings(task=task)
-    assert kind()._output() == Output()
+    assert kind()._output() == Output().for_task(task)
+    assert kind()._output().dim == 512
 
 
 @both
@@ -122,12 +127,12 @@ def test_invalid_parameters_are_rejected_in_fit() -> None:
 def test_nodes_keep_their_ids() -> None:
     graph = nx.karate_club_graph()
     names = nx.relabel_nodes(graph, {node: f"member {node}" for node in graph})
-    embedder = NodeEmbedder(**QUICK).fit(names)
+    embedder = NodeEmbedder(**QUICK, dim=8).fit(names)
     assert embedder.embedding_.shape == (34, 8)
     assert embedder.ids_.tolist() == [f"member {node}" for node in graph]
     assert len(embedder.history_) == 3
     np.testing.assert_array_equal(embedder.transform(names), embedder.embedding_)
-    np.testing.assert_array_equal(NodeEmbedder(**QUICK).fit_transform(names), embedder.embedding_)
+    np.testing.assert_array_equal(NodeEmbedder(**QUICK, dim=8).fit_transform(names), embedder.embedding_)
 
 
 def test_random_state_accepts_an_int_a_random_state_or_none() -> None:
@@ -144,22 +149,34 @@ def test_random_state_accepts_an_int_a_random_state_or_none() -> None:
 
 def test_output_options_change_vectors_without_retraining() -> None:
     embedder = NodeEmbedder(**QUICK).fit(random_graph())
+    assert embedder.embedding_.shape == (25, 24)  # centred, 25 rows have 24 components
     weights = embedder.trained_.model.state_dict()["encoders.0.weights.0"].clone()
-    joined = embedder.set_params(join="concatenate", unit_length=True).transform(random_graph())
+    options = dict(preset="paper", join="concatenate", unit_length=True)
+    joined = embedder.set_params(**options).transform(random_graph())
     assert joined.shape == (25, 16)
     np.testing.assert_allclose(np.linalg.norm(joined, axis=1), 1, rtol=1e-5)
     assert torch.equal(embedder.trained_.model.state_dict()["encoders.0.weights.0"], weights)
-    np.testing.assert_array_equal(
-        NodeEmbedder(**QUICK, join="concatenate", unit_length=True).fit_transform(random_graph()), joined
-    )
+    np.testing.assert_array_equal(NodeEmbedder(**QUICK, **options).fit_transform(random_graph()), joined)
+
+
+def test_the_first_numbers_of_a_vector_are_the_shorter_vector() -> None:
+    embedder = NodeEmbedder(**QUICK).fit(random_graph())
+    whole = embedder.embedding_
+    np.testing.assert_allclose(embedder.set_params(dim=5).transform(random_graph()), whole[:, :5], atol=1e-6)
+    unit = embedder.set_params(unit_length=True).transform(random_graph())
+    np.testing.assert_allclose(unit, whole[:, :5] / np.linalg.norm(whole[:, :5], axis=1, keepdims=True), atol=1e-6)
 
 
 def test_choices_list_what_was_chosen_and_why() -> None:
     embedder = NodeEmbedder(**QUICK).fit(random_graph())
     assert embedder.choices_["normalise"] == "4 features scaled by column"
     assert embedder.choices_["views"] == "ppr exact (25 nodes)"
-    explicit = NodeEmbedder(**QUICK, normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"))
-    assert explicit.fit(random_graph()).choices_ == {}
+    explicit = NodeEmbedder(**QUICK, normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"), dim=0)
+    text = "vectors of 24: codes of adjacency and ppr, propagated features (variance kept: "
+    parts = [f"{part}: {view} 100%" for part in ("codes", "propagated") for view in ("adjacency", "ppr:method=exact")]
+    assert explicit.fit(random_graph()).choices_ == {"vector": f"{text}{', '.join(parts)})"}
+    explicit.set_params(preset="paper")
+    assert explicit.fit(random_graph()).choices_ == {"vector": "vectors of 8: sum of the codes of adjacency and ppr"}
 
 
 def test_new_nodes_are_embedded_and_old_ones_stay_close() -> None:
@@ -171,10 +188,14 @@ def test_new_nodes_are_embedded_and_old_ones_stay_close() -> None:
     old = embedder.fit_transform(Graph.from_edges(*edges, nodes=300, features=features[:300]))
     larger = Graph.from_edges(*np.concatenate([edges, new], axis=1), nodes=320, features=features)
     everything = embedder.transform(larger)
-    assert everything.shape == (320, 16)
-    cosine = (old * everything[:300]).sum(1) / np.linalg.norm(old, axis=1) / np.linalg.norm(everything[:300], axis=1)
-    assert np.median(cosine) > 0.99
+    assert everything.shape == (320, 44)  # codes of two views and six features, propagated over both
+    assert np.median(cosines(old, everything[:300])) > 0.98  # centred, so angles are wider than those of codes
     assert np.isfinite(everything).all()
+    embedder.set_params(preset="paper")
+    codes = embedder.transform(larger)
+    assert codes.shape == (320, 16)
+    assert np.median(cosines(embedder.trained_.vectors(output=Output(preset="paper")), codes[:300])) > 0.99
+    assert np.isfinite(codes).all()
 
 
 def test_unfitted_embedder_raises_not_fitted_error(tmp_path: Path) -> None:

@@ -19,9 +19,11 @@ ORDER = (
     "definitions",
     "tables",
     "matrices",
+    "vector_space",
     "graphs",
     "datasets",
     "views",
+    "positions",
     "sampling",
     "encoders",
     "readouts",
@@ -31,11 +33,12 @@ ORDER = (
     "settings",
     "automatic",
     "model",
-    "vectors",
     "history",
     "tensor_file",
     "checkpoint",
     "inputs",
+    "beside",
+    "vectors",
     "stacking",
     "training",
     "progress",
@@ -71,7 +74,7 @@ import mvgrl, mvgrl.datasets, mvgrl.methods
 from mvgrl.evaluation import linear_probe
 graph = mvgrl.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
 vectors = mvgrl.fit(graph, mvgrl.Settings(hidden=4, epochs=2), device="cpu").vectors()
-assert vectors.shape == (4, 4)
+assert vectors.shape == (4, 3)
 linear_probe(vectors, [0, 1, 0, 1], [0, 1], [2, 3])
 """
 

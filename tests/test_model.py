@@ -22,7 +22,7 @@ from mvgrl.readouts import READOUTS
 from mvgrl.sampling import SAMPLERS
 from mvgrl.settings import CODES, Output, Settings
 from mvgrl.training import fit
-from mvgrl.vectors import node_and_graph_vectors
+from mvgrl.vectors import plain_vectors
 from mvgrl.views import PPR
 
 ALL_VIEWS = ("adjacency", "ppr", "heat", "distance")
@@ -196,7 +196,7 @@ def test_relabelling_permutes_node_codes_and_keeps_graph_codes(seed: int, readou
     nodes, graphs, other_nodes, other_graphs = (
         codes
         for one in (graph, relabelled)
-        for codes in node_and_graph_vectors(model, next(prepared(one, settings).whole()), Output())
+        for codes in plain_vectors(model, prepared(one, settings), Output(preset="paper").for_task("node"))
     )
     torch.testing.assert_close(other_nodes, nodes[order], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(other_graphs, graphs, rtol=1e-4, atol=1e-5)
@@ -321,7 +321,9 @@ def test_temperature_setting_is_used() -> None:
 def test_unit_length_keeps_the_direction(graph: Graph) -> None:
     settings = Settings(task="node" if graph.count == 1 else "graph", hidden=8, epochs=3)
     trained = fit(graph, settings, device="cpu")
-    for codes, scaled in zip(trained.represent(), trained.represent(output=Output(unit_length=True)), strict=True):
+    for codes, scaled in zip(
+        trained.represent(), trained.represent(output=Output(preset="paper", unit_length=True)), strict=True
+    ):
         np.testing.assert_allclose(scaled, codes / np.linalg.norm(codes, axis=1, keepdims=True), rtol=1e-5)
 
 
@@ -330,13 +332,13 @@ def test_codes_are_projected_encoded_or_of_all_layers(readout: str) -> None:
     graph = graph_set()
     settings = Settings(task="graph", hidden=8, layers=2, readout=readout, head_shortcut=True, epochs=2)
     trained = fit(graph, settings, device="cpu")
-    both = {kind: trained.represent(output=Output(codes=kind)) for kind in CODES}
+    both = {kind: trained.represent(output=Output(preset="paper", codes=kind)) for kind in CODES}
     nodes, graphs = ({kind: pair[i] for kind, pair in both.items()} for i in (0, 1))
     assert nodes["layers"].shape == (graph.nodes, 16)
     np.testing.assert_array_equal(nodes["layers"][:, 8:], nodes["encoded"])
     sums = np.add.reduceat(nodes["layers"], graph.offsets[:-1])
     np.testing.assert_allclose(graphs["layers"], sums / graph.sizes[:, None] if readout == "mean" else sums, rtol=1e-5)
-    apart = trained.represent(output=Output(codes="encoded", join="concatenate"))
+    apart = trained.represent(output=Output(preset="paper", codes="encoded", join="concatenate"))
     for beside, together in zip(apart, (nodes["encoded"], graphs["encoded"]), strict=True):
         np.testing.assert_allclose(beside[:, :8] + beside[:, 8:], together, rtol=1e-5, atol=1e-6)
     model = trained.model

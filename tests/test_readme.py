@@ -28,7 +28,7 @@ def test_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
-    assert names["vectors"].shape == (34, 64)
+    assert names["vectors"].shape == (34, 16)
     assert names["members"].tolist() == list(range(34))
     np.testing.assert_array_equal(names["again"], names["vectors"])
     assert str(names["large"]._settings().sampler) == "walk"

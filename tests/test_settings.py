@@ -19,6 +19,7 @@ from mvgrl.cli.configuration import read_config, write_config
 from mvgrl.cli.options import Chosen, Written
 from mvgrl.definitions import spec_of
 from mvgrl.errors import SettingsError
+from mvgrl.experiments.recipes import Recipe
 from mvgrl.mutual_information import Bound
 from mvgrl.settings import Output, OutputFields, Settings, TrainingFields, kinds, known_names, literal
 from mvgrl.views import PPR
@@ -63,8 +64,11 @@ def test_ids_of_recorded_runs_do_not_change() -> None:
     for later in (literal({"frozen_encoder": True}), literal({"task": "graph", "head_shortcut": True})):
         assert later.id != Settings(task=later.task, normalise="row", sampler="full").id
         assert Settings.from_dict(later.to_dict()) == later
-    assert Output().content == {}
-    assert Output(codes="layers", unit_length=True).content == {"codes": "layers", "unit_length": True}
+    paper = Output(preset="paper")
+    assert paper.content == paper.for_task("node").content == paper.for_task("graph").content == {}
+    assert replace(paper, codes="layers", unit_length=True).content == {"codes": "layers", "unit_length": True}
+    outputs = (paper, Output(), Output(dim=64), Output(dim=0), Output(beside="none"), Output(join="sum"))
+    assert len({Recipe("cora", "best", Settings(), output).id for output in outputs}) == len(outputs)
 
 
 @pytest.mark.parametrize(
@@ -267,8 +271,11 @@ assert main(["embed", "--help"]) == 0
 
 def test_printed_configuration_can_be_read_back(tmp_path: Path) -> None:
     settings = literal({"views": ["adjacency", "heat:t=3:top_k=9"], "bound": "nt-xent:temperature=0.2"})
-    (tmp_path / "run.toml").write_text(write_config(settings, Output(join="concatenate"), 7, "cpu"))
+    output = Output(join="sum", dim=64).for_task("node")
+    (tmp_path / "run.toml").write_text(write_config(settings, output, 7, "cpu"))
     values = read_config(tmp_path / "run.toml")
-    assert (values.pop("seed"), values.pop("device"), values["join"]) == (7, "cpu", "concatenate")
+    assert (values.pop("seed"), values.pop("device")) == (7, "cpu")
+    written = {name: value for name, value in values.items() if name in Output.__dataclass_fields__}
+    assert Output.from_dict(written) == output
     training = {name: value for name, value in values.items() if name in Settings.__dataclass_fields__}
     assert Settings.from_dict(training) == settings

@@ -71,7 +71,7 @@ def search(
         scores = _graph_scores if task == "graph" else _node_scores
         for output in _outputs(settings):
             vectors = [torch.from_numpy(run.vectors(output=output)).to(where) for run in runs]
-            line[", ".join(map(str, output.to_dict().values()))] = scores(vectors, dataset, seeds)
+            line[f"{output.codes}, {output.join}, {output.unit_length}"] = scores(vectors, dataset, seeds)
         yield line | {"seconds": time.perf_counter() - started}
 
 
@@ -79,7 +79,7 @@ def _outputs(settings: Settings) -> Iterator[Output]:
     """Yield all outputs that can differ: without heads, all codes of one layer are the same."""
     same = settings.task == "node" and settings.layers == 1 and str(settings.discriminator) == "bilinear"
     for codes, join, unit in itertools.product(CODES[:1] if same else CODES, JOINS, (False, True)):
-        yield Output(codes=codes, join=join, unit_length=unit)
+        yield Output(preset="paper", codes=codes, join=join, unit_length=unit)
 
 
 def _graph_scores(vectors: Sequence[Tensor], dataset: Dataset, seeds: Sequence[int]) -> dict[str, list[float]]:

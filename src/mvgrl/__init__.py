@@ -2,8 +2,8 @@
 
 >>> import mvgrl
 >>> graph = mvgrl.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
->>> mvgrl.fit(graph, mvgrl.Settings(hidden=16, epochs=5)).vectors().shape
-(4, 16)
+>>> mvgrl.fit(graph, mvgrl.Settings(hidden=16, epochs=5)).vectors(output=mvgrl.Output(dim=2)).shape
+(4, 2)
 """
 
 from typing import TYPE_CHECKING, Any

@@ -73,13 +73,12 @@ def resolve(
 
 def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str]) -> Settings:
     """Use the given features, scaled, unless they are the same for every node; else node labels or degrees."""
-    encoder = FeatureEncoder(settings.features, "standard", settings.degree_cap).fit(graph)
-    if encoder.kind_ != "given":
-        if settings.features == AUTO:
-            labels = encoder.kind_ == "labels"
-            choices["features"] = "node labels as features" if labels else "degrees as features (none are given)"
+    if settings.features != AUTO and settings.features != "given":
         # Scaling is for given features; on others only "standard" has an effect, and it is never chosen for them.
         return replace(settings, normalise="row") if settings.normalise == AUTO else settings
+    if settings.features == AUTO and graph.features is None:
+        return _without_features(graph, settings, "none are given", choices)
+    encoder = FeatureEncoder("given", "standard", settings.degree_cap).fit(graph)
     scaled = settings if settings.normalise != AUTO else _resolve_scaling(graph, settings, encoder, choices)
     if not FeatureEncoder("given", scaled.normalise).fit(graph).is_constant(graph):
         return scaled
@@ -92,10 +91,19 @@ def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str])
         )
         return scaled
     choices.pop("normalise", None)
-    labels = graph.node_labels is not None
-    choices["features"] = f"{'node labels' if labels else 'degrees'} as features ({reason})"
+    return _without_features(graph, settings, reason, choices)
+
+
+def _without_features(graph: Graph, settings: Settings, reason: str, choices: dict[str, str]) -> Settings:
+    """Use node labels; without them positions for one graph, which show communities, and degrees for many."""
+    kind, words = "degree-one-hot", "degrees as features"
+    if graph.node_labels is not None:
+        kind, words = "labels", "node labels as features"
+    elif settings.task == "node" and graph.edges:
+        kind, words = "position", "positions in the graph as features"
+    choices["features"] = f"{words} ({reason})"
     normalise = "row" if settings.normalise == AUTO else settings.normalise
-    return replace(settings, features="labels" if labels else "degree-one-hot", normalise=normalise)
+    return replace(settings, features=kind, normalise=normalise)
 
 
 def _resolve_scaling(graph: Graph, settings: Settings, encoder: FeatureEncoder, choices: dict[str, str]) -> Settings:

@@ -48,16 +48,18 @@ class _Embedder(  # type: ignore[call-arg]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on anything :func:`mvgrl.graphs.convert.to_named` accepts; ``y`` is ignored."""
         named = to_named(X)
-        trained = fit(named.graph, self._settings(), seed=self._seed(), device=self.device, callbacks=self.callbacks)
+        output = self._output()
+        trained = fit(named, self._settings(), seed=self._seed(), device=self.device, callbacks=self.callbacks)
         self._take(trained, {"trained on": named.graph.size_text})
         self.ids_ = self._ids(named)
-        self.embedding_ = trained.vectors(output=self._output())
+        self.embedding_ = trained.vectors(output=output)
+        self.choices_["vector"] = trained.vector_text(output)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Embed a changed graph or new ones with the trained encoders, without retraining."""
         check_is_fitted(self, "trained_")
-        return self.trained_.vectors(to_named(X).graph, self._output())
+        return self.trained_.vectors(to_named(X), self._output())
 
     def fit_transform(self, X: Any, y: Any = None, **more: Any) -> np.ndarray:
         """Train, and return the vectors of the training graphs."""
@@ -78,7 +80,7 @@ class _Embedder(  # type: ignore[call-arg]
         return Settings(task=self._task, **_given(self, TrainingFields))
 
     def _output(self) -> Output:
-        return Output(**_given(self, OutputFields))
+        return Output(**_given(self, OutputFields)).for_task(self._task)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):
@@ -113,10 +115,12 @@ class NodeEmbedder(_Embedder):
     What a parameter leaves at "auto" or None is chosen for the graph, exactly as ``mvgrl embed`` chooses it.
 
     After ``fit``: ``embedding_`` (nodes × dimensions), ``ids_`` (the ids of the nodes, in the same order), ``choices_``
-    (what was chosen automatically, and why) and ``history_`` (the loss of every epoch).
+    (what was chosen automatically, and why, and what the vectors are made of) and ``history_`` (the loss of every
+    epoch). The components of a vector are ordered: its first k numbers are a good vector of length k. As with the
+    output of PCA, do not scale each of them to the same variance: that would blow up the least important ones.
 
     >>> import networkx as nx
-    >>> embedder = NodeEmbedder(hidden=16, epochs=5).fit(nx.karate_club_graph())
+    >>> embedder = NodeEmbedder(dim=16, epochs=5).fit(nx.karate_club_graph())
     >>> embedder.embedding_.shape
     (34, 16)
     """
@@ -135,9 +139,9 @@ class GraphEmbedder(_Embedder):
     in pipelines and grid searches.
 
     >>> import networkx as nx
-    >>> graphs = [nx.cycle_graph(n) for n in range(3, 9)]
-    >>> GraphEmbedder(hidden=16, epochs=2).fit_transform(graphs).shape
-    (6, 16)
+    >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=seed) for seed in range(6)]
+    >>> GraphEmbedder(dim=4, epochs=2).fit_transform(graphs).shape
+    (6, 4)
     """
 
     _task = "graph"

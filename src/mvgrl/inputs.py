@@ -12,8 +12,10 @@ import torch
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.graphs.named import NamedGraph
 from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.model import MVGRL
+from mvgrl.positions import feature_encoder
 from mvgrl.runtime import generator_for, resolve_device
 from mvgrl.sampling import Batch, GraphBatches, NodeBatches, corrupt_adjacency
 from mvgrl.settings import AUTO, Settings
@@ -82,7 +84,7 @@ class Inputs:
 
 
 def prepare(
-    graph: Graph,
+    graph: Graph | NamedGraph,
     settings: Settings,
     *,
     device: str | torch.device = "auto",
@@ -92,6 +94,7 @@ def prepare(
 ) -> Inputs:
     """Compute features and views with the settings as given; nothing is chosen automatically.
 
+    The ids of a :class:`NamedGraph` tell which nodes of a changed graph are the same; without ids, their numbers do.
     ``encoder`` is given to embed a new graph with a trained model: it was fitted on the training graph.
 
     >>> from mvgrl.settings import literal
@@ -102,11 +105,13 @@ def prepare(
     for name in ("sampler", "normalise"):
         if getattr(settings, name) == AUTO:
             raise SettingsError(f"{name} is still 'auto'; give the graph to fit, or use mvgrl.settings.literal")
+    ids = graph.node_ids if isinstance(graph, NamedGraph) else None
+    graph = graph.graph if isinstance(graph, NamedGraph) else graph
     if encoder is None:
         _check_task(graph, settings)
-        encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(graph)
+        encoder = feature_encoder(settings.features, settings.normalise, settings.degree_cap).fit(graph, ids)
     where = resolve_device(device)
-    features = encoder.transform(graph).to(where)
+    features = encoder.transform(graph, ids=ids).to(where)
     views = _view_matrices(graph, settings, where, cache)
     return Inputs(graph, settings, encoder, features, views, where, cache, choices or {})
 

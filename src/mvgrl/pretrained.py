@@ -17,14 +17,17 @@ from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.history import History, checked_losses
 from mvgrl.model import MVGRL
 from mvgrl.parsing import parse_json
+from mvgrl.positions import KINDS as POSITIONS
+from mvgrl.positions import PositionEncoder
 from mvgrl.runtime import resolve_device
 from mvgrl.settings import Output, Settings
 from mvgrl.tables.atomic import atomic_folder, check_writable
 from mvgrl.tensor_file import Layout, TensorFile, check_layouts, check_values, open_tensors, write_tensors
 from mvgrl.training import Trained
+from mvgrl.vectors import Composition, part_names, plain_length
 
-_FORMAT = "mvgrl-model-2"
-_OLDER = "mvgrl-model-1"  # of 0.1: its settings contain the options of the output
+_FORMAT = "mvgrl-model-3"
+_OLDER = ("mvgrl-model-1", "mvgrl-model-2")  # the first, of 0.1, has the options of the output among its settings
 _LONGEST_CONFIG = 2**26  # bytes; the losses of a million epochs take half of it
 _FILES = {"config.json", "model.safetensors", "README.md"}
 _REMEDY = "give a folder written by mvgrl train, or by save() in Python"
@@ -38,13 +41,16 @@ def save_model(
     ``output`` is how its vectors are made by default. A folder that contains a model is replaced; any
     other folder that is not empty is left alone.
     """
-    trained.model.settings.check_saveable()
+    settings, output = trained.model.settings, (output or Output()).for_task(trained.model.settings.task)
+    settings.check_saveable()
     folder = check_model_folder(folder)
+    composition = trained.compose(output) if output.composed else None
     config = {
         "format": _FORMAT,
         "version": mvgrl.__version__,
-        "settings": trained.model.settings.to_dict(),
-        "output": (output or Output()).to_dict(),
+        "settings": settings.to_dict(),
+        "output": output.to_dict(),
+        "vector": vector_summary(settings, output, composition),
         "features": trained.feature_encoder.settings(),
         "width": trained.feature_encoder.width,
         "largest": trained.model.largest,
@@ -52,7 +58,18 @@ def save_model(
         "about": dict(about or {}),
     }
     with atomic_folder(folder) as temporary:
-        _write(temporary, trained, config)
+        _write(temporary, trained, composition, config)
+
+
+def vector_summary(settings: Settings, output: Output, composition: Composition | None) -> dict[str, Any]:
+    """Return the length of the vectors and their parts, with the share of its variance that is kept of each."""
+    if composition is None:
+        return {"dim": plain_length(settings, output), "parts": dict.fromkeys(part_names(settings, output), 1.0)}
+    parts = composition.parts(settings, output.dim)
+    return {
+        "dim": composition.space.length(output.dim),
+        "parts": {name: round(share, 4) for name, share in parts.items()},
+    }
 
 
 def check_model_folder(folder: str | Path) -> Path:
@@ -95,9 +112,14 @@ def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> Lo
         losses, about = checked_losses(config["losses"]), _mapping(config, "about")
         with open_tensors(folder / "model.safetensors") as file:
             _check_model(file, settings, width, largest)
-            weights, arrays = file.read("model/"), file.read("features/")
+            weights, arrays, vector = (file.read(f"{part}/") for part in ("model", "features", "vector"))
         check_values(weights)
         encoder = _encoder(arrays, _mapping(config, "features"), width)
+        composition = None
+        if output.composed:
+            composition = Composition.from_tensors(vector, settings, width, output).to(where)
+        elif vector:
+            raise ValueError(f"vector/{min(vector)} is unknown")
         model = MVGRL(settings, width, largest=largest)
         model.load_state_dict(weights)
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, ArithmeticError, AttributeError) as error:
@@ -106,7 +128,8 @@ def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> Lo
             f"{folder} does not contain a complete model ({reason}), as saved by mvgrl {_version(config)}; "
             "save it again"
         ) from None
-    return Loaded(Trained(model.to(where), encoder, History.replay(losses)), output, about)
+    trained = Trained(model.to(where), encoder, History.replay(losses), composition=composition)
+    return Loaded(trained, output, about)
 
 
 def _check_model(file: TensorFile, settings: Settings, width: int, largest: int) -> None:
@@ -123,17 +146,18 @@ def _check_model(file: TensorFile, settings: Settings, width: int, largest: int)
         )
     with torch.device("meta"):  # shapes only: nothing is allocated
         model = MVGRL(settings, width, largest=largest)
-    features = {name: layout for name, layout in file.layouts.items() if name.startswith("features/")}
-    if any(layout.dtype is None for layout in features.values()):
-        raise ValueError("the features have tensors of an unknown type")
+    others = {name: layout for name, layout in file.layouts.items() if name.startswith(("features/", "vector/"))}
+    if any(layout.dtype is None for layout in others.values()):
+        raise ValueError("the features or the vector have tensors of an unknown type")
     expected = {f"model/{name}": Layout.of(tensor) for name, tensor in model.state_dict().items()}
-    check_layouts(file.layouts, expected | features)
+    check_layouts(file.layouts, expected | others)
 
 
 def _encoder(arrays: Mapping[str, torch.Tensor], settings: dict[str, Any], width: int) -> FeatureEncoder:
     for name in settings:
         check_name("setting of the features", name, ("kind", "normalise", "degree_cap"))
-    encoder = FeatureEncoder.from_arrays({name: array.numpy() for name, array in arrays.items()}, **settings)
+    kind = PositionEncoder if settings.get("kind") in POSITIONS else FeatureEncoder
+    encoder = kind.from_arrays({name: array.numpy() for name, array in arrays.items()}, **settings)
     if encoder.width != width:
         raise ValueError(f"its features have {encoder.width} columns, but its width is {width}")
     return encoder
@@ -159,16 +183,23 @@ def _version(config: Mapping[str, Any]) -> str:
 
 def _settings(config: Mapping[str, Any]) -> tuple[Settings, Output]:
     values = _mapping(config, "settings")
-    if config["format"] != _OLDER:
-        return Settings.from_dict(values), Output.from_dict(_mapping(config, "output"))
-    output = {name: values.pop(name) for name in Output.__dataclass_fields__ if name in values}
-    return Settings.from_dict(values), Output.from_dict(output)
+    output: dict[str, Any]
+    if config["format"] == _OLDER[0]:
+        output = {name: values.pop(name) for name in ("codes", "join", "unit_length") if name in values}
+    else:
+        output = _mapping(config, "output")
+    if config["format"] in _OLDER:
+        output = {**output, "preset": "paper"}
+    settings = Settings.from_dict(values)
+    return settings, Output.from_dict(output).for_task(settings.task)
 
 
-def _write(folder: Path, trained: Trained, config: dict[str, Any]) -> None:
+def _write(folder: Path, trained: Trained, composition: Composition | None, config: dict[str, Any]) -> None:
     tensors = {f"model/{name}": tensor for name, tensor in trained.model.state_dict().items()}
     for name, array in trained.feature_encoder.to_arrays().items():
         tensors[f"features/{name}"] = torch.from_numpy(array.copy())
+    for name, tensor in (composition.tensors() if composition else {}).items():
+        tensors[f"vector/{name}"] = tensor
     write_tensors(folder / "model.safetensors", tensors)
     (folder / "README.md").write_text(_card(config))
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
@@ -197,7 +228,7 @@ def _config(folder: Path) -> dict[str, Any]:
         ) from None
     if not known:
         raise InputError(f"{folder} is not an mvgrl model: its config.json belongs to something else; {_REMEDY}")
-    if config["format"] not in (_FORMAT, _OLDER):
+    if config["format"] not in (_FORMAT, *_OLDER):
         raise InputError(
             f"{path} was saved by mvgrl {_version(config)} in format {shown(config['format'])}, but this version, "
             f"{mvgrl.__version__}, reads {_FORMAT}; update mvgrl"
@@ -219,7 +250,9 @@ def _card(config: dict[str, Any]) -> str:
         "| | |",
         "|---|---|",
         f"| views | {views} |",
-        f"| dimensions | {settings['hidden']} |",
+        f"| length of a vector | {config['vector']['dim']} |",
+        *(f"| {part} | {share:.1%} of its variance |" for part, share in config["vector"]["parts"].items()),
+        f"| dimensions of a code | {settings['hidden']} |",
         f"| layers | {settings['layers']} |",
         f"| features | {config['width']} |",
         f"| epochs | {len(losses)} |",

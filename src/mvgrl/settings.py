@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, Self
 
@@ -22,6 +22,7 @@ from mvgrl.errors import SettingsError, check_name, shown
 TASKS = ("node", "graph")
 CODES = ("projected", "encoded", "layers")
 JOINS = ("sum", "concatenate")
+BESIDE = ("none", "propagated", "counts")
 AUTO = "auto"  # chosen for the graph by mvgrl.automatic, inside fit
 
 # The choices that depend on the task: a setting left at None takes its value from here. They are the paper's, except
@@ -38,6 +39,18 @@ BY_TASK: dict[str, dict[str, Any]] = {
 BY_SAMPLER: dict[str, dict[str, Any]] = {
     "given": dict(sample_size=2000, patience=20),
     "auto": dict(sample_size=20_000, patience=50),
+}
+
+
+# What an output leaves open. The paper's vector is the sum of the views' codes. The default one was chosen on
+# validation nodes and inner folds of all datasets at once: results/search/README.md has the candidates and the rule. It
+# is as long as the paper's, 512.
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "default": {
+        "node": dict(dim=512, beside="propagated", codes="projected", join="concatenate"),
+        "graph": dict(dim=512, beside="counts", codes="layers", join="concatenate"),
+    },
+    "paper": {task: dict(dim=0, beside="none", codes="projected", join="sum") for task in TASKS},
 }
 
 
@@ -72,7 +85,9 @@ class TrainingFields:
     mode: Any = choice("local-global", "Contrast: local-global, global, multi-scale, hybrid or ensemble.")
     bound: Any = choice("jsd", "Bound on mutual information: jsd, nce, nt-xent (nt-xent:temperature=0.5) or dv.")
     # initial features
-    features: str = choice(AUTO, "Initial features: auto, given, labels, degree-one-hot, degree or labels+degree.")
+    features: str = choice(
+        AUTO, "auto, given, labels, degree-one-hot, degree, labels+degree, position or position+degree."
+    )
     normalise: str = choice(AUTO, "Scaling of given features: auto, row, standard or none.")
     degree_cap: int = integer(100, "Largest degree with a column of its own; higher degrees share one.")
     # regularisers, which the paper found harmful
@@ -90,26 +105,55 @@ class TrainingFields:
 class OutputFields:
     """The options that decide how vectors are made from a trained model; changing them needs no retraining."""
 
+    preset: str = choice("default", "default, or paper: the sum of the views' codes and nothing else.")
+    dim: int = integer(None, "Length of the vectors; 0 keeps all components.", least=0)
+    beside: str = choice(None, "Beside the codes: propagated (features of nodes), counts (of graphs) or none.")
     codes: str = choice(
-        "projected",
-        "Codes after the heads (projected), before them (encoded), or of all layers (layers).",
-        later=True,
+        None, "Codes after the heads (projected), before them (encoded), or of all layers (layers).", later=True
     )
-    join: str = choice("sum", "Join the views by sum or concatenate.", later=True)
+    join: str = choice(None, "Join the views by sum or concatenate.", later=True)
     unit_length: bool = switch("Scale every vector to length 1.", later=True)
 
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class Output(Sealed, OutputFields):
-    """How the vectors of a trained model are made.
+    """How the vectors of a trained model are made: the preset, and what differs from it.
 
-    >>> Output(join="concatenate").content
-    {'join': 'concatenate'}
+    >>> Output(dim=64).for_task("node")  # doctest: +NORMALIZE_WHITESPACE
+    Output(preset='default', dim=64, beside='propagated', codes='projected', join='concatenate',
+           unit_length=False)
+    >>> Output(preset="paper").for_task("graph").join
+    'sum'
     """
 
     def __post_init__(self) -> None:
-        self.check_fields({"codes": CODES, "join": JOINS})
+        self.check_fields({"preset": tuple(PRESETS), "beside": BESIDE, "codes": CODES, "join": JOINS})
         self.seal()
+
+    def for_task(self, task: str) -> Output:
+        """Return the output with what the preset means for a task."""
+        if (task, self.beside) in (("node", "counts"), ("graph", "propagated")):
+            raise SettingsError(
+                f"beside is {self.beside!r}, which does not fit task {task!r}: a node has 'propagated' features beside "
+                "its codes, a graph 'counts' of its substructures; omit it, or use 'none'"
+            )
+        chosen = {name: value for name, value in PRESETS[self.preset][task].items() if getattr(self, name) is None}
+        return replace(self, **chosen)
+
+    @property
+    def composed(self) -> bool:
+        """Whether parts are scaled and rotated, which is learned from the training graphs."""
+        return self.beside != "none" or self.dim != 0
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The plain values that are hashed: what differs from the paper's output or, for another preset, what is given.
+
+        >>> Output(preset="paper", dim=0).content, Output().content, Output(dim=0).content
+        ({}, {'preset': 'default'}, {'preset': 'default', 'dim': 0})
+        """
+        plain = (PRESETS["paper"]["node"] if self.preset == "paper" else {}) | {"preset": "paper", "unit_length": False}
+        return {name: value for name, value in self.to_dict().items() if value not in (None, plain.get(name))}
 
 
 @dataclass(kw_only=True, unsafe_hash=True)
@@ -218,7 +262,10 @@ def default_text(name: str, default: Any) -> str:
         return ",".join(default) if isinstance(default, tuple) else str(default)
     if name in BY_SAMPLER["given"]:
         return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['auto'][name]} where auto chooses samples"
-    return ", ".join(f"{task} {values[name]}" for task, values in BY_TASK.items())
+    by_task = {task: (BY_TASK[task] | PRESETS["default"][task])[name] for task in TASKS}
+    if len(set(by_task.values())) == 1:
+        return str(by_task["node"])
+    return ", ".join(f"{task} {value}" for task, value in by_task.items())
 
 
 class Kind(NamedTuple):
@@ -267,6 +314,8 @@ def known_names() -> dict[str, Collection[str]]:
         "sampler": (AUTO, *names["sampler"]),
         "features": KINDS,
         "normalise": (AUTO, *NORMALISATIONS),
+        "preset": tuple(PRESETS),
+        "beside": BESIDE,
         "codes": CODES,
         "join": JOINS,
     }
@@ -307,6 +356,10 @@ def _check_combination(settings: Settings) -> None:
         raise SettingsError(
             f"batch_size is {settings.batch_size}, but sampler 'full' gives one sample, the graph itself; use "
             "batch_size 1, or sampler 'nodes', 'window' or 'walk'"
+        )
+    if settings.task == "graph" and settings.features.startswith("position"):
+        raise SettingsError(
+            f"features {settings.features!r} are relative to one graph, and a graph task has many; use 'degree-one-hot'"
         )
     if settings.head_shortcut and not settings.discriminator.heads:
         raise SettingsError(

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -19,6 +19,7 @@ from mvgrl.checkpoint import RunState
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.graphs.named import NamedGraph
 from mvgrl.history import Epoch, History, check_finite
 from mvgrl.inputs import Batches, Inputs, prepare
 from mvgrl.model import MVGRL
@@ -27,12 +28,13 @@ from mvgrl.sampling import NodeBatches
 from mvgrl.settings import Output, Settings
 from mvgrl.stacking import stack_size, train_stack
 from mvgrl.tables.leftovers import hold
-from mvgrl.vectors import node_and_graph_vectors
+from mvgrl.vectors import Composition, check_finite_vectors, describe, plain_vectors
 from mvgrl.views import ViewCache
 
 logger = logging.getLogger(__name__)
 
 Callback = Callable[[Epoch], None]
+PAPER = Output(preset="paper")
 
 
 @dataclass
@@ -44,13 +46,14 @@ class Trained:
     history: History
     inputs: Inputs | None = None  # of the training graphs; None for a model loaded from a folder
     choices: Mapping[str, str] = field(default_factory=dict)  # what was chosen automatically, and why
+    composition: Composition | None = None  # how parts are joined, fitted when the first vectors are made
 
     @property
     def device(self) -> torch.device:
         """The device of the model."""
         return next(self.model.parameters()).device
 
-    def vectors(self, graph: Graph | None = None, output: Output | None = None) -> np.ndarray:
+    def vectors(self, graph: Graph | NamedGraph | None = None, output: Output | None = None) -> np.ndarray:
         """The vectors of the task: nodes × dimensions for a node task, graphs × dimensions for a graph task.
 
         Without a graph, those of the training graphs. ``output`` decides how they are made from the trained codes, so
@@ -58,35 +61,64 @@ class Trained:
 
         >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
         >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
-        >>> trained.vectors().shape, trained.vectors(output=Output(join="concatenate")).shape
-        ((4, 8), (4, 16))
+        >>> trained.vectors(output=Output(dim=2)).shape, trained.vectors(output=Output(preset="paper")).shape
+        ((4, 2), (4, 8))
         """
-        return self._embed(graph, output, (int(self.model.settings.task == "graph"),))[0]
-
-    def represent(self, graph: Graph | None = None, output: Output | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The vectors of the nodes and of the graphs, whatever the task."""
-        nodes, graphs = self._embed(graph, output, (0, 1))
-        return nodes, graphs
-
-    def _embed(self, graph: Graph | None, output: Output | None, levels: Sequence[int]) -> list[np.ndarray]:
-        inputs = self.inputs
-        if graph is not None:
-            inputs = prepare(graph, self.model.settings, device=self.device, encoder=self.feature_encoder)
-        if inputs is None:
-            raise InputError("a loaded model does not contain its training graph; give the graph to embed")
-        output = output or Output()
+        task = self.model.settings.task
+        output = (output or Output()).for_task(task)
+        composition = self.compose(output) if output.composed else None
+        inputs = self._prepared(graph)
         self.model.eval()
-        found: list[list[torch.Tensor]] = [[] for _ in levels]
-        with torch.inference_mode():
-            for batch in inputs.whole():
-                both = node_and_graph_vectors(self.model, batch, output)
-                for parts, level in zip(found, levels, strict=True):
-                    parts.append(both[level])
-        vectors = [torch.cat(parts).cpu().numpy() for parts in found]
-        if not all(np.isfinite(one).all() for one in vectors):
-            raise InputError("the vectors are not finite: the weights of the model are too large for these features; "
-                             "train again, with a smaller learning rate")  # fmt: skip
-        return vectors
+        if composition is None:
+            found = plain_vectors(self.model, inputs, output)[task == "graph"]
+        else:
+            found = composition.vectors(self.model, inputs, output)
+        return _checked(found)
+
+    def represent(self, graph: Graph | NamedGraph | None = None, output: Output = PAPER) -> tuple[np.ndarray, ...]:
+        """The codes of the nodes and of the graphs, whatever the task, joined as in the paper."""
+        output = output.for_task(self.model.settings.task)
+        if output.composed:
+            raise SettingsError("only the vectors of the task have other parts and a dim; use the preset 'paper'")
+        self.model.eval()
+        return tuple(_checked(one) for one in plain_vectors(self.model, self._prepared(graph), output))
+
+    def compose(self, output: Output) -> Composition:
+        """Return how the vectors of an output are composed, fitted on the training graphs unless it already is."""
+        output = output.for_task(self.model.settings.task)
+        if self.composition is None or not self.composition.fits(output):
+            if self.inputs is None:
+                raise SettingsError(
+                    "the model was saved with other parts of its vectors, and these need its training graph; omit "
+                    "beside, codes and join, use the preset 'paper', or train again"
+                )
+            self.model.eval()
+            self.composition = Composition.fit(self.model, self.inputs, output)
+        return self.composition
+
+    def vector_text(self, output: Output) -> str:
+        """Return what the vectors of an output are made of, and how much of it they keep, in a few words."""
+        settings = self.model.settings
+        output = output.for_task(settings.task)
+        if not output.composed:
+            return describe(settings, output, 0)
+        composition = self.compose(output)
+        length = composition.space.length(output.dim)
+        kept = ", ".join(f"{name} {share:.0%}" for name, share in composition.parts(settings, length).items())
+        return f"{describe(settings, replace(output, dim=length), length + 1)} (variance kept: {kept})"
+
+    def _prepared(self, graph: Graph | NamedGraph | None) -> Inputs:
+        if graph is not None:
+            return prepare(graph, self.model.settings, device=self.device, encoder=self.feature_encoder)
+        if self.inputs is None:
+            raise InputError("a loaded model does not contain its training graph; give the graph to embed")
+        return self.inputs
+
+
+def _checked(vectors: torch.Tensor) -> np.ndarray:
+    check_finite_vectors(vectors)
+    found: np.ndarray = vectors.cpu().numpy()
+    return found
 
 
 Given = Settings | Mapping[str, Any] | Resolved | None
@@ -94,7 +126,7 @@ Given = Settings | Mapping[str, Any] | Resolved | None
 
 @overload
 def fit(
-    data: Graph | Inputs,
+    data: Graph | NamedGraph | Inputs,
     settings: Given = None,
     *,
     seed: int = 0,
@@ -109,7 +141,7 @@ def fit(
 
 @overload
 def fit(
-    data: Graph | Inputs,
+    data: Graph | NamedGraph | Inputs,
     settings: Given = None,
     *,
     seed: Sequence[int],
@@ -121,7 +153,7 @@ def fit(
 
 
 def fit(
-    data: Graph | Inputs,
+    data: Graph | NamedGraph | Inputs,
     settings: Given = None,
     *,
     seed: int | Sequence[int] = 0,
@@ -145,10 +177,10 @@ def fit(
 
     >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
     >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
-    >>> len(trained.history.losses), trained.vectors().shape
-    (3, (4, 8))
-    >>> [run.vectors().shape for run in fit(graph, Settings(hidden=8, epochs=3), seed=range(2), device="cpu")]
-    [(4, 8), (4, 8)]
+    >>> len(trained.history.losses), len(trained.vectors())
+    (3, 4)
+    >>> [len(run.vectors()) for run in fit(graph, Settings(hidden=8, epochs=3), seed=range(2), device="cpu")]
+    [4, 4]
     """
     one = not isinstance(seed, Iterable)
     seeds = _checked_seeds(seed)
@@ -184,14 +216,16 @@ def _checked_seeds(seed: int | Iterable[int]) -> list[int]:
     return [int(number) for number in seeds]
 
 
-def _inputs(data: Graph | Inputs, settings: Given, device: str | torch.device, cache: ViewCache | None) -> Inputs:
+def _inputs(
+    data: Graph | NamedGraph | Inputs, settings: Given, device: str | torch.device, cache: ViewCache | None
+) -> Inputs:
     if isinstance(data, Inputs):
         if settings is not None:
             raise SettingsError("prepared inputs have their settings; omit settings, or give the graph itself")
         return data
     where = resolve_device(device)
     if not isinstance(settings, Resolved):
-        settings = resolve(data, settings, device=where)
+        settings = resolve(data.graph if isinstance(data, NamedGraph) else data, settings, device=where)
         logger.info("picked: %s", settings.summary or "nothing")
     return prepare(data, settings.settings, device=where, cache=cache, choices=settings.choices)
 

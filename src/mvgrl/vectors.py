@@ -1,38 +1,174 @@
-"""From trained codes to the vectors that are written: which codes, how the views are joined, and at what scale."""
+"""From a trained model to the vectors that are written: parts, scaling and size.
+
+The paper's vector is the sum of the views' codes. The default one has several parts side by side: the codes of every
+view, and what needs no training (beside.py). All parts are scaled and rotated together (vector_space.py).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from mvgrl.beside import KINDS, Beside
+from mvgrl.errors import InputError
+from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
 from mvgrl.model import MVGRL
 from mvgrl.sampling import Batch
-from mvgrl.settings import Output
+from mvgrl.settings import Output, Settings
+from mvgrl.vector_space import VectorSpace
 
-__all__ = ["Output", "node_and_graph_vectors"]
+__all__ = ["Composition", "Output", "plain_vectors"]
 
 
-def node_and_graph_vectors(model: MVGRL, batch: Batch, output: Output) -> tuple[Tensor, Tensor]:
-    """The vectors of the nodes and of the graphs of a batch.
+def plain_vectors(model: MVGRL, inputs: Inputs, output: Output) -> tuple[Tensor, Tensor]:
+    """Return the vectors of the nodes and of the graphs as they are in the paper, without other parts or scaling.
 
-    With the default output they are the paper's: the sum over the views, H = H^α + H^β and h = h^α + h^β.
+    With the paper's output they are the sum over the views, H = H^α + H^β and h = h^α + h^β.
     """
-    views = [_codes(model, layers, view, batch, output.codes) for layers, view in model.layer_codes(batch)]
-    joined = [
-        torch.stack(codes).sum(0) if output.join == "sum" else torch.cat(codes, dim=1)
-        for codes in zip(*views, strict=True)
-    ]
-    nodes, graphs = (normalize(vectors) if output.unit_length else vectors for vectors in joined)
-    return nodes, graphs
+    found: list[list[Tensor]] = [[], []]
+    with torch.inference_mode():
+        for batch in inputs.whole():
+            views = [_codes(model, layers, view, batch, output) for layers, view in model.layer_codes(batch)]
+            for rows, codes in zip(found, zip(*views, strict=True), strict=True):
+                rows.append(_join(codes, output))
+    nodes, graphs = (torch.cat(rows) for rows in found)
+    return (normalize(nodes), normalize(graphs)) if output.unit_length else (nodes, graphs)
 
 
-def _codes(model: MVGRL, layers: list[Tensor], view: Matrix, batch: Batch, codes: str) -> tuple[Tensor, Tensor]:
-    """The codes of nodes and graphs in one view: after the heads, before them, or of all layers without a readout."""
-    if codes == "layers":
+@dataclass(frozen=True)
+class Composition:
+    """The parts of a vector and how they are joined: fitted on the training graphs and saved with the model."""
+
+    output: Output  # with everything chosen
+    beside: Beside | None
+    space: VectorSpace
+
+    @classmethod
+    def fit(cls, model: MVGRL, inputs: Inputs, output: Output) -> Composition:
+        """Learn components, scales and the rotation from the training graphs."""
+        beside = KINDS[output.beside].fit(inputs) if output.beside in KINDS else None
+        parts = _parts(model, inputs, output, beside)
+        others = beside.weights if beside is not None else []
+        codes = len(parts) - len(others)
+        return cls(output, beside, VectorSpace.fit(parts, [codes**-0.5] * codes + others))
+
+    def vectors(self, model: MVGRL, inputs: Inputs, output: Output) -> Tensor:
+        """Return the vectors of the task for prepared graphs."""
+        found = self.space.transform(_parts(model, inputs, self.output, self.beside), output.dim)
+        return normalize(found) if output.unit_length else found
+
+    def fits(self, output: Output) -> bool:
+        """Whether vectors of this output have the same parts."""
+        return all(getattr(output, name) == getattr(self.output, name) for name in ("beside", "codes", "join"))
+
+    def parts(self, settings: Settings, dim: int) -> dict[str, float]:
+        """Return the share of the variance of each part that vectors of this length keep, by the part's name."""
+        return dict(zip(part_names(settings, self.output), self.space.kept(dim), strict=True))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what a file holds; :meth:`from_tensors` reads it back."""
+        return (self.beside.tensors() if self.beside else {}) | self.space.tensors()
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, output: Output) -> Composition:
+        """Rebuild the composition of a model whose features have ``width`` columns from the tensors of its file."""
+        kind = KINDS.get(output.beside)
+        beside = None if kind is None else kind.from_tensors(tensors, settings, width)
+        codes = sum(name.startswith("codes") for name in part_names(settings, output))
+        widths = [_code_width(settings, output)] * codes + ([] if beside is None else beside.widths(width))
+        composition = cls(output, beside, VectorSpace.from_tensors(tensors, widths))
+        if unknown := set(tensors) - set(composition.tensors()):
+            raise ValueError(f"vector/{min(unknown)} is unknown")
+        return composition
+
+    def to(self, device: torch.device | str) -> Composition:
+        """Return the composition on another device."""
+        return Composition(self.output, self.beside.to(device) if self.beside else None, self.space.to(device))
+
+
+def part_names(settings: Settings, output: Output) -> list[str]:
+    """Return the parts of a vector: the codes of every view, and what is beside them.
+
+    >>> part_names(Settings(), Output().for_task("node"))
+    ['codes: adjacency', 'codes: ppr', 'propagated: adjacency', 'propagated: ppr']
+    """
+    views = [str(view) for view in settings.views]
+    codes = [f"codes: {view}" for view in views] if output.join == "concatenate" else ["codes"]
+    beside = {"none": [], "counts": ["counts"], "propagated": [f"propagated: {view}" for view in views]}
+    return codes + beside[output.beside]
+
+
+def describe(settings: Settings, output: Output, rows: int) -> str:
+    """Return what the vectors of so many nodes or graphs are made of, in a few words.
+
+    >>> describe(Settings(), Output().for_task("node"), 2708)
+    'vectors of 512: codes of adjacency and ppr, propagated features'
+    >>> describe(Settings(), Output().for_task("node"), 34)
+    'vectors of up to 34: codes of adjacency and ppr, propagated features'
+    >>> describe(Settings(), Output(preset="paper").for_task("node"), 34)
+    'vectors of 512: sum of the codes of adjacency and ppr'
+    """
+    *first, last = [view.name for view in settings.views]
+    views = f"{', '.join(first)} and {last}" if first else last
+    codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
+    beside = {"none": "", "counts": ", counts of substructures", "propagated": ", propagated features"}[output.beside]
+    length = str(output.dim) if output.dim < rows else f"up to {rows}"  # a few points span no more dimensions
+    if not output.dim:
+        length = "all components"
+    return f"vectors of {length if output.composed else plain_length(settings, output)}: {codes}{beside}"
+
+
+def plain_length(settings: Settings, output: Output) -> int:
+    """Return the length of vectors without other parts or scaling."""
+    return _code_width(settings, output) * (len(settings.views) if output.join == "concatenate" else 1)
+
+
+def _code_width(settings: Settings, output: Output) -> int:
+    return settings.hidden * (settings.layers if output.codes == "layers" else 1)
+
+
+def _parts(model: MVGRL, inputs: Inputs, output: Output, beside: Beside | None) -> list[Tensor]:
+    """Return all parts, rows × columns each; the rows are nodes or graphs, depending on the task."""
+    graphs = inputs.settings.task == "graph"
+    with torch.inference_mode():
+        found = [_code_parts(model, batch, output, graphs=graphs) for batch in inputs.whole()]
+        parts = [torch.cat(rows) for rows in zip(*found, strict=True)]
+        parts += beside.parts(inputs) if beside is not None else []
+    for part in parts:
+        check_finite_vectors(part)
+    return parts
+
+
+def check_finite_vectors(vectors: Tensor) -> None:
+    """Reject codes that are not finite."""
+    if not vectors.isfinite().all():
+        raise InputError(
+            "the vectors are not finite: the weights of the model are too large for these features; train again, with "
+            "a smaller learning rate"
+        )
+
+
+def _code_parts(model: MVGRL, batch: Batch, output: Output, *, graphs: bool) -> list[Tensor]:
+    """Return the codes of every view, or their sum; of sums over graphs, roots, which large graphs do not dominate."""
+    views = [_codes(model, layers, view, batch, output)[graphs] for layers, view in model.layer_codes(batch)]
+    codes = [_join(views, output)] if output.join == "sum" else views
+    return [one.sign() * one.abs().sqrt() for one in codes] if graphs else codes
+
+
+def _join(views: Sequence[Tensor], output: Output) -> Tensor:
+    return torch.stack(list(views)).sum(0) if output.join == "sum" else torch.cat(list(views), dim=1)
+
+
+def _codes(model: MVGRL, layers: list[Tensor], view: Matrix, batch: Batch, output: Output) -> tuple[Tensor, Tensor]:
+    """Return the codes of nodes and graphs in one view: after the heads, before them, or of all layers, summed."""
+    if output.codes == "layers":
         nodes = torch.cat(layers, dim=1)
         sums = batch.pool(nodes)
         return nodes, sums / sums.new_tensor(batch.sizes)[:, None] if model.settings.readout.averages else sums
     nodes, graphs = layers[-1], model.readout(layers, view, batch).graphs
-    return (nodes, graphs) if codes == "encoded" else (model.node_head(nodes), model.graph_head(graphs))
+    return (nodes, graphs) if output.codes == "encoded" else (model.node_head(nodes), model.graph_head(graphs))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import json
 import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,14 +17,16 @@ import scipy.sparse as sp
 
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.graphs import Graph
+from mvgrl.graphs.named import NamedGraph
 from mvgrl.pretrained import save_model
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, Settings
 from mvgrl.training import fit
 from mvgrl.views import PPR, Heat, ViewCache
 
 NODES = 8
 EDGES = [(i, (i + 1) % NODES) for i in range(NODES)] + [(0, 4), (2, 6)]
 SETTINGS = Settings(hidden=4, epochs=3, sampler="full")
+POSITION_SETTINGS = replace(SETTINGS, features="position+degree", epochs=1)
 GRAPH_SETTINGS = Settings(task="graph", hidden=4, epochs=1, layers=1)
 VIEWS = (PPR(), PPR(top_k=3), Heat())
 
@@ -163,10 +165,32 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def named() -> NamedGraph:
+    """The ring, with text ids and without features."""
+    return NamedGraph(replace(graph(), features=None), np.array([f"n{i}" for i in range(NODES)]))
+
+
+def wide() -> Graph:
+    """The ring with more features than a vector keeps components of."""
+    return replace(graph(), features=np.random.default_rng(1).normal(size=(NODES, 260)))
+
+
+# What a model is trained on and applied to, its settings, and how its vectors are made: every kind of tensor in a file.
+MODELS: dict[str, tuple[Callable[[], Graph | NamedGraph], Settings, Output]] = {
+    "node": (graph, SETTINGS, Output()),
+    "wide": (wide, replace(SETTINGS, epochs=1, hidden=2), Output(dim=3)),
+    "position": (named, POSITION_SETTINGS, Output()),
+    "numbered": (lambda: named().graph, replace(POSITION_SETTINGS, features="position"), Output()),
+    "paper": (graph, SETTINGS, Output(preset="paper")),
+    "graph": (graphs, GRAPH_SETTINGS, Output()),
+}
+
+
 def model_files(which: str) -> dict[str, bytes]:
-    settings, data = {"node": (SETTINGS, graph()), "graph": (GRAPH_SETTINGS, graphs())}[which]
+    data, settings, output = MODELS[which]
     with TemporaryDirectory() as folder:
-        save_model(fit(data, settings, device="cpu"), Path(folder, "m"), about={"trained on": "rings"})
+        trained = fit(data(), settings, device="cpu")
+        save_model(trained, Path(folder, "m"), output=output, about={"trained on": "rings"})
         return files_below(Path(folder, "m"))
 
 
@@ -227,7 +251,7 @@ def _seeds() -> Iterator[tuple[str, Seed]]:
     yield "recipe", Seed("", {"node/cora.toml": RECIPE})
     yield "ledger", Seed("runs.jsonl", {"runs.jsonl": ledger_lines()})
     yield "report", Seed("runs.jsonl", {"runs.jsonl": ledger_lines()})
-    for which in ("node", "graph"):
+    for which in MODELS:
         yield "model", Seed("", model_files(which), {"which": which})
     yield "checkpoint", Seed("run.checkpoint", {"run.checkpoint": checkpoint_bytes()})
     for number in range(len(VIEWS)):

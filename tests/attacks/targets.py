@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from tests.attacks.objects import odd_matrix, odd_object
-from tests.attacks.seeds import SETTINGS, VIEWS, Seed, graph, graphs
+from tests.attacks.seeds import MODELS, SETTINGS, VIEWS, Seed, graph
 
 from mvgrl.cli.configuration import RUN, read_config
 from mvgrl.errors import CheckpointError, MVGRLError
@@ -96,8 +96,7 @@ def report(folder: Path, seed: Seed) -> None:
 def model(folder: Path, seed: Seed) -> None:
     """Load a model; if it loads, its vectors are finite."""
     loaded = load_model(folder, device="cpu")
-    data = graph() if seed.options["which"] == "node" else graphs()
-    vectors = loaded.trained.vectors(data, loaded.output)
+    vectors = loaded.trained.vectors(MODELS[seed.options["which"]][0](), loaded.output)
     assert np.isfinite(vectors).all(), "vectors are not finite"
 
 

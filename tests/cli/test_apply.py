@@ -14,7 +14,7 @@ def test_training_graph_gets_the_same_vectors(run, graph, small):
     run(f"embed {graph} -o trained.npy {small}")
     outcome = run(f"apply model {graph} -o again.npy --device cpu")
     assert outcome.out == ""
-    assert outcome.err.splitlines()[-1] == "wrote 12 vectors of 4 to again.npy"
+    assert outcome.err.splitlines()[-1] == "wrote 12 vectors of 10 to again.npy"
     trained, again = read_embeddings("trained.npy"), read_embeddings("again.npy")
     assert np.array_equal(trained.vectors, again.vectors)
     assert trained.ids.tolist() == again.ids.tolist()
@@ -25,8 +25,8 @@ def test_changed_graph_keeps_its_ids(run, graph, small):
     Path("more.csv").write_text(Path("edges.csv").read_text() + "n3,new\n")
     Path("more_nodes.csv").write_text(Path("nodes.csv").read_text() + "new,1,0.5,\n")
     result = run("apply model more.csv --nodes more_nodes.csv --label-column topic -o v.csv --json").json
-    assert list(result) == ["task", "nodes", "edges", "graphs", "dim", "seconds", "peak_memory_mb", "output"]
-    assert (result["task"], result["nodes"], result["edges"], result["dim"]) == ("node", 13, 14, 4)
+    assert list(result) == ["task", "nodes", "edges", "graphs", "dim", "parts", "seconds", "peak_memory_mb", "output"]
+    assert (result["task"], result["nodes"], result["edges"], result["dim"]) == ("node", 13, 14, 10)
     found = read_embeddings("v.csv")
     assert found.ids.tolist() == [*(f"n{i}" for i in range(12)), "new"]
     assert len(np.unique(found.vectors, axis=0)) == 13
@@ -58,7 +58,7 @@ def test_graph_model_gives_a_vector_per_graph(run, many_graphs, small):
 
 def test_node_model_applied_to_many_graphs_writes_graph_ids(run, many_graphs, folder, small):
     Path("ring.csv").write_text("source,target\n0,1\n1,2\n2,0\n2,3\n")
-    run(f"train ring.csv -o model {small}")
+    run(f"train ring.csv -o model {small} --features degree-one-hot")
     run(f"apply model {many_graphs} -o v.csv")
     found = read_embeddings("v.csv")
     assert found.ids[:3].tolist() == [0, 1, 2]

@@ -33,11 +33,13 @@ def test_every_line_of_a_printed_configuration_has_help(run, graph):
 
 
 def test_flags_override_the_file_and_the_rest_is_chosen(run, graph):
-    Path("run.toml").write_text('hidden = 4\nepochs = 3\nseed = 9\nviews = "adjacency, heat:t=2"\n')
+    Path("run.toml").write_text('hidden = 4\nepochs = 3\nseed = 9\nviews = "adjacency, heat:t=2"\npreset = "paper"\n')
     result = run(f"embed {graph} -o v.csv --config run.toml --json").json
     assert (result["dim"], result["epochs"], result["seed"]) == (4, 3, 9)
     result = run(f"embed {graph} -o v.csv --config run.toml --hidden 8 --seed 1 --json").json
     assert (result["dim"], result["epochs"], result["seed"]) == (8, 3, 1)
+    result = run(f"embed {graph} -o v.csv --config run.toml --preset default --dim 3 --json").json
+    assert (result["dim"], result["epochs"], result["seed"]) == (3, 3, 9)
     run(f"train {graph} -o model --config run.toml --views adjacency,ppr")
     settings = settings_of("model")
     assert [view["name"] for view in settings["views"]] == ["adjacency", "ppr"]

@@ -8,8 +8,9 @@ import pytest
 
 from mvgrl.cli.demo import PAPER
 from mvgrl.datasets import load
-from mvgrl.evaluation import linear_probe, propagated, untrained
+from mvgrl.evaluation import linear_probe, logistic_probe, propagated, untrained
 from mvgrl.pretrained import load_model
+from mvgrl.settings import Output
 
 pytest.importorskip("matplotlib")
 
@@ -17,37 +18,52 @@ pytest.importorskip("matplotlib")
 def test_scores_match_the_written_files(run, cora):
     outcome = run(f"demo --data-root {cora} --epochs 2 --seed 1 --json --device cpu -o made")
     result = outcome.json
-    assert {"accuracy", "paper", "untrained", "propagated", "seconds"} <= set(result)
+    assert {"accuracy", "paper", "untrained", "propagated", "default", "converged", "seconds"} <= set(result)
+    assert list(result["converged"]) == ["default", "accuracy", "untrained", "propagated"]
     assert (result["paper"], result["seed"], result["epochs"]) == (PAPER, 1, 2) == (86.8, 1, 2)
     paths = {key: result[key] for key in ("model", "embeddings", "map")}
     assert paths == {"model": "made/model", "embeddings": "made/embeddings.parquet", "map": "made/map.png"}
     scores = {round(result[key], 1) for key in ("accuracy", "untrained", "propagated")}
-    assert len(scores) == 3  # otherwise a mix-up would go unnoticed
+    scores |= {round(score, 1) for score in result["converged"].values()}
+    assert len(scores) == 7  # otherwise a mix-up would go unnoticed
     assert sorted(str(path) for path in Path("made").iterdir()) == sorted(paths.values())
     assert Path(paths["map"]).read_bytes().startswith(b"\x89PNG")
     trained, _, about = load_model(paths["model"], device="cpu")
-    assert about["accuracy (linear probe, LINQS split)"] == f"{result['accuracy']:.1f} %"
+    assert about["accuracy (linear probe, LINQS split)"] == f"{result['default']:.1f} %"
 
     line = f"evaluate {paths['embeddings']} --labels cora-linqs --data-root {cora} --seed 1 --device cpu --json -q"
-    assert run(line).json["accuracy"]["mean"] == pytest.approx(result["accuracy"])
+    assert run(line).json["accuracy"]["mean"] == pytest.approx(result["default"])
+    assert result["default"] == result["converged"]["default"]
+    run(f"apply {paths['model']} cora-linqs --data-root {cora} --preset paper -o paper.npy --device cpu -q")
+    line = line.replace(paths["embeddings"], "paper.npy")
+    assert run(line).json["accuracy"]["mean"] == pytest.approx(result["converged"]["accuracy"])
+    assert run(f"{line} --protocol linear").json["accuracy"]["mean"] == pytest.approx(result["accuracy"])
     dataset = load("cora-linqs", cora)
     topics = [dataset.classes[number] for number in dataset.target]
     for key, codes in (
-        ("untrained", untrained(dataset.graph, trained.model.settings, seed=1)),
+        ("untrained", untrained(dataset.graph, trained.model.settings, output=Output(preset="paper"), seed=1)),
         ("propagated", propagated(dataset.graph, trained.model.settings)),
     ):
         score = linear_probe(codes, topics, dataset.splits["train"], dataset.splits["test"], seed=1)
         assert result[key] == pytest.approx(100 * float(score)), key
+        train, val, test = (dataset.splits[part] for part in ("train", "val", "test"))
+        converged = logistic_probe(codes, topics, train, test, val=val)
+        assert result["converged"][key] == pytest.approx(100 * float(converged)), key
 
 
 def test_scores_are_printed_as_a_table(run, cora):
     outcome = run(f"demo --data-root {cora} --epochs 0 --device cpu -q")
     lines = outcome.out.splitlines()
     assert lines[0].startswith("Accuracy on the 1,000 test papers of Cora (LINQS split), one seed, in percent")
-    assert [line.rsplit(maxsplit=1)[0].strip() for line in lines[1:5]] == [
-        *("MVGRL, trained", "the paper", "untrained encoder", "propagated features")
+    assert lines[1].split() == ["converged", "probe", "the", "paper's", "probe"]
+    assert [line[:21].strip() for line in lines[2:6]] == [
+        *("default vectors", "the paper's vectors", "untrained encoder", "propagated features")
     ]
-    assert lines[2].split()[-1] == "86.8"
+    numbers = [[float(word) for word in line[21:].split("(")[0].split()] for line in lines[2:6]]
+    assert [len(line) for line in numbers] == [1, 2, 2, 2]
+    assert all(0 < number < 100 for line in numbers for number in line)
+    assert numbers[1] == numbers[2]  # without an epoch of training
+    assert lines[3].endswith("(in the paper: 86.8)")
     assert lines[-1] == "wrote mvgrl-demo/model, mvgrl-demo/embeddings.parquet, mvgrl-demo/map.png"
 
 

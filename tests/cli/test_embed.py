@@ -18,7 +18,7 @@ from mvgrl.automatic import resolve
 from mvgrl.graphs.read import read
 from mvgrl.tables.embeddings import read_embeddings
 
-KEYS = ["task", "nodes", "edges", "graphs", "dim", "epochs", "loss", "seconds", "peak_memory_mb", "output"]
+KEYS = ["task", "nodes", "edges", "graphs", "dim", "parts", "epochs", "loss", "seconds", "peak_memory_mb", "output"]
 
 
 def vectors(path):
@@ -30,7 +30,7 @@ def test_vectors_equal_those_of_the_library_and_keep_the_node_ids(run, graph, sm
     assert outcome.out == ""
     named = read("edges.csv", nodes="nodes.csv", label_column="topic")
     settings = resolve(named.graph, {"hidden": 4, "epochs": 3}).settings
-    expected, _ = fit(named.graph, settings, seed=5, device="cpu").represent()
+    expected = fit(named.graph, settings, seed=5, device="cpu").vectors()
     table = pq.read_table("v.parquet")
     assert table.column_names == ["id", "embedding"]
     assert table["id"].to_pylist() == [f"n{i}" for i in range(12)]
@@ -41,7 +41,7 @@ def test_json_result_has_these_keys(run, graph, small):
     result = run(f"embed {graph} -o v.parquet {small} --json").json
     assert [key for key in result if key in KEYS] == KEYS
     counted = {key: result[key] for key in ("task", "nodes", "edges", "graphs", "dim", "epochs", "output")}
-    assert counted == dict(task="node", nodes=12, edges=13, graphs=1, dim=4, epochs=3, output="v.parquet")
+    assert counted == dict(task="node", nodes=12, edges=13, graphs=1, dim=10, epochs=3, output="v.parquet")
     assert result["loss"] > 0
     assert result["seconds"] > 0
     assert result["peak_memory_mb"] > 10
@@ -87,7 +87,7 @@ def test_flags_set_the_settings(run, graph, flag):
     run(f"embed {graph} -o v.npy --device cpu {rest} {flag}")
     settings = Settings(normalise="standard", **values)
     named = read("edges.csv", nodes="nodes.csv", label_column="topic")
-    assert np.array_equal(vectors("v.npy"), fit(named.graph, settings, device="cpu").represent()[0])
+    assert np.array_equal(vectors("v.npy"), fit(named.graph, settings, device="cpu").vectors())
 
 
 def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, small):
@@ -95,14 +95,21 @@ def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, smal
     (line,) = [line for line in printed if line.startswith("picked: ")]
     assert line.startswith("picked: task node (one graph); 2 features scaled by column; ppr exact (12 nodes)")
     assert "whole graph in each step" in line
-    assert printed[-1].endswith("wrote 12 vectors of 4 to v.csv")
+    assert line.endswith("; vectors of up to 12: codes of adjacency and ppr, propagated features")
+    assert printed[-1].endswith("wrote 12 vectors of 10 to v.csv")
     (line,) = [line for line in run(f"embed {many_graphs} -o r.csv {small}").err.splitlines() if "picked" in line]
-    assert line == "picked: task graph (6 graphs); degrees as features (none are given); ppr exact (199 entries)"
+    assert line == (
+        "picked: task graph (6 graphs); degrees as features (none are given); ppr exact (199 entries); "
+        "vectors of up to 6: codes of adjacency and ppr, counts of substructures"
+    )
 
 
 def test_given_settings_are_not_listed_as_choices(run, graph, small):
     flags = "--task node --normalise row --views adjacency,ppr:top_k=3 --sampler full"
-    assert "picked" not in run(f"embed {graph} -o v.csv {small} {flags}").err
+    printed = run(f"embed {graph} -o v.csv {small} {flags}").err.splitlines()
+    assert "picked: vectors of up to 12: codes of adjacency and ppr, propagated features" in printed
+    printed = run(f"embed {graph} -o v.csv {small} {flags} --preset paper").err.splitlines()
+    assert "picked: vectors of 4: sum of the codes of adjacency and ppr" in printed
 
 
 def test_quiet_prints_nothing_and_verbose_prints_more(run, graph, small):
@@ -130,20 +137,20 @@ def test_ids_with_spaces_and_graphs_without_edges_are_noted(run, small):
 def test_constant_features_still_give_different_vectors(run, graph, small):
     Path("same.csv").write_text("id,x,y\n" + "".join(f"n{i},1,5\n" for i in range(12)))
     printed = run(f"embed edges.csv --nodes same.csv -o v.npy {small}").err
-    assert "degrees as features (the given ones are the same for every node)" in printed
+    assert "positions in the graph as features (the given ones are the same for every node)" in printed
     assert len(np.unique(vectors("v.npy").round(4), axis=0)) > 1
 
 
 def test_existing_output_is_replaced(run, graph, small):
     Path("v.csv").write_text("an earlier file")
     run(f"embed {graph} -o v.csv {small}")
-    assert vectors("v.csv").shape == (12, 4)
+    assert vectors("v.csv").shape == (12, 10)
     assert sorted(path.name for path in Path().iterdir()) == ["edges.csv", "nodes.csv", "v.csv"]
 
 
 def test_folders_of_the_output_are_created(run, graph, small):
     run(f"embed {graph} -o deep/er/v.csv {small}")
-    assert vectors("deep/er/v.csv").shape == (12, 4)
+    assert vectors("deep/er/v.csv").shape == (12, 10)
 
 
 IN_A_TERMINAL = """

@@ -32,12 +32,17 @@ def scores(values):
     return {"mean": pytest.approx(np.mean(values)), "std": pytest.approx(np.std(values))}
 
 
-def test_random_splits_are_scored_with_labels_matched_by_id(run, labelled):
+@pytest.mark.parametrize(
+    ("flag", "protocol", "score"),
+    [("", "logistic", logistic_scores), ("--protocol linear", "linear", linear_scores)],
+    ids=["default", "linear"],
+)
+def test_random_splits_are_scored_with_labels_matched_by_id(run, labelled, flag, protocol, score):
     vectors, names = labelled
-    expected = linear_scores(vectors, names, random_splits(names, count=3, seed=0))
-    result = run("evaluate v.parquet --labels labels.csv --splits 3 --json").json
+    expected = score(vectors, names, random_splits(names, count=3, seed=0))
+    result = run(f"evaluate v.parquet --labels labels.csv --splits 3 --json {flag}").json
     assert list(result)[:4] == ["protocol", "splits", "accuracy", "macro_f1"]
-    assert (result["protocol"], result["splits"]) == ("linear", 3)
+    assert (result["protocol"], result["splits"]) == (protocol, 3)
     assert result["accuracy"] == scores(expected["accuracy"])
     assert result["macro_f1"] == scores(expected["macro_f1"])
     assert 50 < result["accuracy"]["mean"] < 100
@@ -47,12 +52,15 @@ def test_random_splits_are_scored_with_labels_matched_by_id(run, labelled):
 def test_fractions_number_and_seed_of_splits_can_be_chosen(run, labelled):
     vectors, names = labelled
     splits = random_splits(names, train_fraction=0.5, val_fraction=0, count=2, seed=4)
-    result = run(
-        "evaluate v.parquet --labels labels.csv --train-fraction .5 --val-fraction 0 --splits 2 --seed 4 --json"
-    ).json
+    line = "evaluate v.parquet --labels labels.csv --train-fraction .5 --splits 2 --seed 4 --json"
+    result = run(f"{line} --val-fraction 0 --protocol linear").json
     assert result["splits"] == 2
     assert result["accuracy"] == scores(linear_scores(vectors, names, splits, seed=4)["accuracy"])
     assert "validation_accuracy" not in result
+    splits = random_splits(names, train_fraction=0.5, val_fraction=0.2, count=2, seed=4)
+    result = run(f"{line} --val-fraction .2").json
+    assert result["splits"] == 2
+    assert result["accuracy"] == scores(logistic_scores(vectors, names, splits)["accuracy"])
 
 
 def test_scores_depend_on_the_seed_alone(run, labelled):
@@ -69,16 +77,17 @@ def test_split_of_a_file_is_used(run, labelled):
     expected = linear_scores(
         vectors, names, [{name: np.flatnonzero(part == name) for name in ("train", "val", "test")}]
     )
-    result = run("evaluate v.parquet --labels labels.csv --split split.csv --json").json
+    line = "evaluate v.parquet --labels labels.csv --split split.csv --protocol linear"
+    result = run(f"{line} --json").json
     assert result["splits"] == 1
     assert result["accuracy"] == {"mean": pytest.approx(expected["accuracy"][0]), "std": 0}
     assert result["validation_accuracy"]["mean"] == pytest.approx(expected["validation_accuracy"][0])
-    shown = run("evaluate v.parquet --labels labels.csv --split split.csv").out
+    shown = run(line).out
     assert shown.startswith("linear: the split of split.csv\n")
     assert f"{expected['accuracy'][0]:.2f} ± 0.00" in shown
 
 
-def test_converged_logistic_regression(run, refused, labelled):
+def test_default_is_converged_logistic_regression(run, refused, labelled):
     vectors, names = labelled
     part = np.array(["train", "val", "test", "test", "train"] * 12)
     write_rows("split.csv", "id,split", [f"n{i},{part[i]}" for i in range(60)])
@@ -88,9 +97,13 @@ def test_converged_logistic_regression(run, refused, labelled):
     result = run("evaluate v.parquet --labels labels.csv --split split.csv --protocol logistic --json").json
     assert (result["protocol"], result["splits"]) == ("logistic", 1)
     assert result["accuracy"]["mean"] == pytest.approx(expected["accuracy"][0])
+    assert run("evaluate v.parquet --labels labels.csv --split split.csv --json").json == result
+    shown = run("evaluate v.parquet --labels labels.csv --split split.csv").out
+    assert shown.startswith("logistic: the split of split.csv\n")
+    assert f"{expected['accuracy'][0]:.2f} ± 0.00" in shown
     assert run("evaluate v.parquet --labels labels.csv --protocol logistic --splits 3 --json").json["splits"] == 3
     write_rows("split.csv", "id,split", [f"n{i},{'test' if part[i] == 'val' else part[i]}" for i in range(60)])
-    refused("evaluate v.parquet --labels labels.csv --split split.csv --protocol logistic", "val is empty")
+    refused("evaluate v.parquet --labels labels.csv --split split.csv ", "val is empty", "--protocol linear")
 
 
 def test_split_of_a_dataset_is_the_default(run, cora):
@@ -101,14 +114,16 @@ def test_split_of_a_dataset_is_the_default(run, cora):
     write_embeddings("v.npy", Embeddings(order, vectors[order]))
     parts = {"train": np.arange(140), "val": np.arange(200, 500), "test": np.arange(500, 1500)}
     names = np.array(load("cora-linqs", cora).classes)[topics]
-    expected = linear_scores(vectors, names, [parts])
     line = f"evaluate v.npy --labels cora-linqs --data-root {cora} -q"
-    result = run(f"{line} --json").json
-    assert result["splits"] == 1
-    # Sums over rows in another order round differently: one paper in a thousand may be classified differently.
-    assert result["accuracy"]["mean"] == pytest.approx(expected["accuracy"][0], abs=0.1)
+    for score, protocol in ((logistic_scores, "logistic"), (linear_scores, "linear")):
+        expected = score(vectors, names, [parts])
+        result = run(f"{line} --protocol {protocol} --json").json
+        assert result["splits"] == 1
+        # Sums over rows in another order round differently: one paper in a thousand may be classified differently.
+        assert result["accuracy"]["mean"] == pytest.approx(expected["accuracy"][0], abs=0.1)
+        assert run(f"{line} --protocol {protocol}").out.startswith(f"{protocol}: the split of cora-linqs\n")
     assert run(f"{line} --splits 2 --json").json["splits"] == 2  # random splits, because they are requested
-    assert run(line).out.startswith("linear: the split of cora-linqs\n")
+    assert run(line).out.startswith("logistic: the split of cora-linqs\n")
 
 
 def test_clustering(run, labelled):
@@ -165,10 +180,10 @@ def test_rows_without_a_label_are_skipped(run, labelled):
     vectors, names = labelled
     write_rows("some.csv", "id,label", [f"n{i},{names[i] if i % 2 else ''}" for i in range(50)])
     known = np.array([names[i] if i < 50 and i % 2 else "" for i in range(60)])
-    expected = linear_scores(vectors, known, random_splits(known, count=2))
-    assert run("evaluate v.parquet --labels some.csv --splits 2 --json").json["accuracy"] == scores(
-        expected["accuracy"]
-    )
+    for score, protocol in ((logistic_scores, "logistic"), (linear_scores, "linear")):
+        expected = score(vectors, known, random_splits(known, count=2))
+        result = run(f"evaluate v.parquet --labels some.csv --splits 2 --protocol {protocol} --json").json
+        assert result["accuracy"] == scores(expected["accuracy"])
 
 
 def test_tables_of_other_tools_are_scored(run, labelled):
@@ -183,13 +198,21 @@ def test_tables_of_other_tools_are_scored(run, labelled):
 def test_default_is_twenty_random_splits_and_a_line_per_score(run, labelled):
     outcome = run("evaluate v.parquet --labels labels.csv")
     lines = outcome.out.splitlines()
+    assert lines[0] == "logistic: 20 random splits, 10% train, 10% validation"
+    assert [line.split()[0] for line in lines[1:]] == ["accuracy", "macro-F1"]
+    outcome = run("evaluate v.parquet --labels labels.csv --protocol linear")
+    lines = outcome.out.splitlines()
+    assert outcome.err == ""
     assert lines[0] == "linear: 20 random splits, 10% train, 10% validation"
     assert [line.split()[0] for line in lines[1:]] == ["accuracy", "macro-F1", "validation"]
-    assert outcome.err == ""
     shown = run("evaluate v.parquet --labels labels.csv --protocol clustering").out
     assert shown.splitlines()[0] == "clustering: 10 runs of K-Means"
     assert "NMI" in shown
     assert "ARI" in shown
+
+
+def test_default_prints_only_scores(run, labelled):
+    assert run("evaluate v.parquet --labels labels.csv").err == ""
 
 
 @pytest.mark.parametrize(
@@ -198,7 +221,8 @@ def test_default_is_twenty_random_splits_and_a_line_per_score(run, labelled):
         ("--protocol linaer", ["'linaer'", "'linear'", "'svm'"]),
         ("--protocol clustering --train-fraction .2", ["--train-fraction", "clustering", "omit it"]),
         ("--protocol clustering --split labels.csv", ["--split", "clustering"]),
-        ("--folds 3", ["--folds", "linear"]),
+        ("--folds 3", ["--folds", "logistic", "omit it"]),
+        ("--protocol linear --folds 3", ["--folds", "linear", "omit it"]),
         ("--protocol svm --folds 1", ["--folds is 1", "at least 2"]),
         ("--splits 0", ["--splits is 0", "at least 1"]),
         ("--split labels.csv --splits 3", ["--splits", "--split file", "omit it"]),

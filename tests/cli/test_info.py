@@ -55,7 +55,7 @@ def test_model_can_be_described(run, graph, small):
     result = run("info model --json").json
     trained = load_model("model", device="cpu").trained
     losses = trained.history.losses
-    assert (result["kind"], result["task"], result["dim"], result["features"]) == ("model", "node", 4, 2)
+    assert (result["kind"], result["task"], result["dim"], result["features"]) == ("model", "node", 11, 2)
     assert (result["epochs"], result["first_loss"], result["lowest_loss"]) == (3, losses[0], min(losses))
     assert result["parameters"] == sum(p.numel() for p in trained.model.parameters())
     assert result["about"]["seed"] == 7

@@ -59,7 +59,7 @@ def test_python_and_shell_agree_without_features() -> None:
     edges.to_parquet("edges.parquet")
     embedder = NodeEmbedder(**FEW).fit(edges)
     np.testing.assert_array_equal(embedder.embedding_, by_shell("edges.parquet"))
-    assert "degrees" in embedder.choices_["features"]
+    assert "positions" in embedder.choices_["features"]
 
 
 def test_python_and_shell_agree_for_many_graphs() -> None:

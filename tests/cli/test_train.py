@@ -12,14 +12,14 @@ from mvgrl.graphs.read import read
 from mvgrl.pretrained import load_model
 from mvgrl.tables.embeddings import read_embeddings
 
-KEYS = ["task", "nodes", "edges", "graphs", "dim", "epochs", "loss", "seconds", "peak_memory_mb", "output"]
+KEYS = ["task", "nodes", "edges", "graphs", "dim", "parts", "epochs", "loss", "seconds", "peak_memory_mb", "output"]
 
 
 def test_model_gives_the_same_vectors_as_embed(run, graph, small):
     run(f"train {graph} -o model {small} --seed 3")
     run(f"embed {graph} -o v.npy {small} --seed 3")
     trained, _, about = load_model("model", device="cpu")
-    nodes, _ = trained.represent(read("edges.csv", nodes="nodes.csv", label_column="topic").graph)
+    nodes = trained.vectors(read("edges.csv", nodes="nodes.csv", label_column="topic").graph)
     assert np.array_equal(nodes, read_embeddings("v.npy").vectors)
     assert about == {"trained on": "edges.csv: one graph, 12 nodes, 13 edges", "seed": 3}
 
@@ -35,7 +35,7 @@ def test_json_result_has_these_keys(run, graph, small):
     result = run(f"train {graph} -o model {small} --json").json
     assert [key for key in result if key in KEYS] == KEYS
     assert (result["task"], result["nodes"], result["edges"], result["graphs"]) == ("node", 12, 13, 1)
-    assert (result["dim"], result["epochs"], result["output"]) == (4, 3, "model")
+    assert (result["dim"], result["epochs"], result["output"]) == (10, 3, "model")
 
 
 def test_stdout_is_empty_without_json(run, graph, small):

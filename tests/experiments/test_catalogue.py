@@ -97,16 +97,22 @@ def test_the_number_of_runs_depends_on_the_dataset() -> None:
 
 def test_experiments_of_default_vectors_start_from_the_default_settings() -> None:
     found = {name: one for name, one in EXPERIMENTS.items() if one.preset}
-    assert all(name.startswith("default-") and one.variants[0].id == "default" for name, one in found.items())
+    assert all(name.startswith("default-") for name in found)
+    assert all(one.axis or one.variants[0].id == "default" for one in found.values())
     for one in found.values():
         for dataset in one.datasets:
-            for recipe in one.recipes(dataset).values():
+            recipes, rows = one.recipes(dataset), {row.id: row for row in one.variants_for(dataset)}
+            assert list(recipes) == list(rows)
+            for name, recipe in recipes.items():
                 assert recipe.settings == Settings(task=task_of(dataset))
-                assert (recipe.output, recipe.structure_only) == (Output(), "structure" in one.name)
+                expected = Output(**rows[name].output)  # the default but for what the row changes
+                assert (recipe.output, recipe.structure_only) == (expected, "structure" in one.name)
+            outputs = {recipe.output for recipe in recipes.values()}
+            assert len({recipe.id for recipe in recipes.values()}) == len(outputs)
             assert one.runs_for(dataset) % one.splits == 0
     assert ids("default-vectors-random", "dblp") != ids("default-vectors-random", "wordnet-text")
     split = [name for name, one in found.items() if one.splits > 1]
-    assert split == ["default-vectors-random", "default-vectors-structure-random"]
+    assert split == ["default-vectors-random", "default-sizes-random", "default-vectors-structure-random"]
 
 
 def test_each_ablation_has_a_row_equal_to_the_recipe_where_the_paper_does() -> None:

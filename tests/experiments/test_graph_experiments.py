@@ -18,7 +18,9 @@ from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.recipes import load_recipe
 from mvgrl.experiments.reproduce import reproduce
 from mvgrl.experiments.summary import summarise
+from mvgrl.settings import Output
 
+PAPER = Output(preset="paper")
 TABLE = "graph-classification"
 ROWS = [variant.id for variant in EXPERIMENTS["graph-classification"].variants]
 TINY = 'hidden = 8\nepochs = 2\nlearning_rate = 0.01\nfeatures = "labels+degree"\n'
@@ -69,8 +71,8 @@ def test_scores_equal_those_of_separate_runs(recipes: Path, data: Path, tmp_path
     rows = reproduce(TABLE, ledger, datasets=["mutag"], runs=2, device="cpu", recipes=recipes, data_root=data)
     mutag, settings = load("mutag", data), load_recipe("mutag", table="graph-classification", folder=recipes).settings
     separate = {
-        "trained": [fit(mutag.graph, settings, seed=seed, device="cpu").vectors() for seed in (0, 1)],
-        "untrained": [untrained(mutag.graph, settings, seed=seed, device="cpu") for seed in (0, 1)],
+        "trained": [fit(mutag.graph, settings, seed=seed, device="cpu").vectors(output=PAPER) for seed in (0, 1)],
+        "untrained": [untrained(mutag.graph, settings, seed=seed, output=PAPER, device="cpu") for seed in (0, 1)],
         "propagated": [propagated(mutag.graph, settings, device="cpu")] * 2,
     }
     scores = {variant: [] for variant in separate}

@@ -56,7 +56,7 @@ def test_a_candidate_has_the_scores_of_a_separate_probe(monkeypatch: pytest.Monk
     (line,) = search("cora-linqs", {"tiny": TINY}, seeds=(100,), device="cpu")
     cora = load("cora-linqs")
     assert cora.splits is not None
-    output = Output(join="concatenate", unit_length=True)
+    output = Output(preset="paper", join="concatenate", unit_length=True)
     codes = fit(cora.graph, literal(TINY), seed=100, device="cpu").vectors(output=output)
     parts = cora.splits["train"], cora.splits["val"]
     separate = [100 * float(linear_probe(codes, cora.target, *parts, weight_decay=decay, seed=100)) for decay in DECAYS]
@@ -75,7 +75,8 @@ def test_graphs_are_scored_inside_a_training_part(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(module, "load", lambda name, root, target=target: replace(mutag, target=target))
         monkeypatch.setattr(module, "shuffled_folds", lambda *_: _Fixed(train, held))
         lines += search("mutag", {"tiny": dict(hidden=8, epochs=1)}, seeds=(100,), device="cpu")
-    codes = fit(mutag.graph, literal({"task": "graph", "hidden": 8, "epochs": 1}), seed=100, device="cpu").vectors()
+    trained = fit(mutag.graph, literal({"task": "graph", "hidden": 8, "epochs": 1}), seed=100, device="cpu")
+    codes = trained.vectors(output=Output(preset="paper"))
     found = cross_validate(codes[train], mutag.target[train], seed=100)
     expected = {"nested": [found.nested_accuracy[0], 0.0], "best_c": [found.best_c_accuracy[0], 0.0]}
     for line in lines:
@@ -120,7 +121,9 @@ def test_our_recipes_for_small_graphs_are_the_best_trained_candidates(dataset: s
     recipe = load_recipe(dataset, table="graph-classification")
     trained = {key: value for key, value in lines[candidate]["settings"].items() if key not in ("codes", "join")}
     assert recipe.settings == literal(trained)
-    assert recipe.output == Output(codes=codes, join=join, unit_length=unit == "True")
+    assert recipe.output.for_task("graph") == Output(
+        preset="paper", dim=0, beside="none", codes=codes, join=join, unit_length=unit == "True"
+    )
 
 
 def test_the_ranking_averages_scores_of_graphs_but_not_of_nodes() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, CsvSafe, Device, Output, Overwrite, Source, Written, given
 from mvgrl.errors import InputError
+from mvgrl.settings import Output as Options
 
 if TYPE_CHECKING:
     from mvgrl.graphs.named import NamedGraph
@@ -58,10 +59,12 @@ def run(
 
     from mvgrl.cli.inputs import notes_of, open_graph
     from mvgrl.cli.running import embeddings, peak_memory, sizes
-    from mvgrl.pretrained import load_model
+    from mvgrl.pretrained import load_model, vector_summary
 
     trained, saved, _ = load_model(model, device=device or "auto")
-    made_as = replace(saved, **given(written))
+    made_as = changed_output(saved, given(written), trained.model.settings.task)
+    if made_as.composed:
+        trained.compose(made_as)  # rejects parts that the model does not have before the graph is read
     named = open_graph(graph, source, console)
     _check_features(graph, named, trained)
     for note in notes_of(named):
@@ -70,17 +73,25 @@ def run(
         table = embeddings(named, trained, made_as, new=True)
     write_embeddings(output, table, overwrite=overwrite, csv_safe=csv_safe)
     rows, width = table.vectors.shape
+    composition = trained.compose(made_as) if made_as.composed else None
     console.note(f"wrote {rows:,} vectors of {width} to {output}")
     console.result(
         {
             "task": trained.model.settings.task,
             **sizes(named),
-            "dim": width,
+            **vector_summary(trained.model.settings, made_as, composition),
             "seconds": round(time.perf_counter() - started, 3),
             "peak_memory_mb": peak_memory(),
             "output": str(output),
         }
     )
+
+
+def changed_output(saved: Options, flags: dict[str, Any], task: str) -> Options:
+    """Return the output of a saved model with what flags change; another preset replaces all of it."""
+    if flags.get("preset", saved.preset) != saved.preset:
+        return Options(**flags).for_task(task)
+    return replace(saved, **flags).for_task(task)
 
 
 def _check_features(graph: str, named: NamedGraph, trained: Trained) -> None:

@@ -58,6 +58,6 @@ def run(
         table = embeddings(job.named, model, job.output)
         write_embeddings(output, table, overwrite=overwrite, csv_safe=csv_safe)
         rows, width = table.vectors.shape
-        outcome = finish(job, output, model, width)
+        outcome = finish(job, output, model)
     console.note(f"{summary_of(outcome)}; wrote {rows:,} vectors of {width} to {output}")
     console.result(outcome)

@@ -46,14 +46,16 @@ def run(
 
 
 def _model(folder: Path) -> dict[str, Any]:
-    from mvgrl.pretrained import load_model
+    from mvgrl.pretrained import load_model, vector_summary
 
     trained, output, about = load_model(folder, device="cpu")
     losses, settings = trained.history.losses, trained.model.settings
+    vector = vector_summary(settings, output, trained.composition)
     return {
         "kind": "model",
         "task": settings.task,
-        "dim": settings.hidden,
+        "dim": vector["dim"],
+        "variance_kept": vector["parts"],
         "features": trained.feature_encoder.width,
         "parameters": sum(parameter.numel() for parameter in trained.model.parameters()),
         "epochs": len(losses),
@@ -73,6 +75,8 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
     from mvgrl.cli.inputs import notes_of
     from mvgrl.errors import MVGRLError
     from mvgrl.evaluation.checks import is_known
+    from mvgrl.settings import Output
+    from mvgrl.vectors import describe
 
     graph = named.graph
     count, component = connected_components(graph.adjacency, directed=False)
@@ -102,7 +106,10 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
     if notes := notes_of(named):
         values["notes"] = notes
     try:
-        values["picks"] = list(resolve(graph).choices.values())
+        resolved = resolve(graph)
+        rows = graph.nodes if resolved.settings.task == "node" else graph.count
+        vector = describe(resolved.settings, Output().for_task(resolved.settings.task), rows)
+        values["picks"] = [*resolved.choices.values(), vector]
     except MVGRLError as error:
         values["picks"] = [str(error)]
     return values

@@ -71,6 +71,7 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
 
     from mvgrl.automatic import resolve
     from mvgrl.runtime import resolve_device
+    from mvgrl.vectors import describe
 
     where = resolve_device(run["device"])
     output = _check_settings(values, flags, chosen.config)
@@ -78,10 +79,12 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
     _check_task(graph, named, values.get("task"))
     training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
     resolved = resolve(named.graph, training, device=where)
+    output = output.for_task(resolved.settings.task)
+    rows = named.graph.nodes if resolved.settings.task == "node" else named.graph.count
+    resolved.choices["vector"] = describe(resolved.settings, output, rows)
     for note in notes_of(named):
         console.note(f"note: {note}")
-    if resolved.choices:
-        console.note(f"picked: {resolved.summary}")
+    console.note(f"picked: {resolved.summary}")
     logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, run["seed"], where)
     return Job(named, resolved, output, run["seed"], str(where), run["device"], console, started)
 
@@ -95,7 +98,7 @@ def _check_settings(values: dict[str, Any], flags: dict[str, Any], config: Path 
         for task in (training["task"],) if "task" in training else TASKS:
             try:
                 Settings.from_dict({**training, "task": task})
-                Output.from_dict(output_of(values))
+                Output.from_dict(output_of(values)).for_task(task)
             except SettingsError as error:
                 errors.append(error)
             else:
@@ -162,7 +165,7 @@ def trained(job: Job, output: Path, *, resume: bool) -> Trained:
         try:
             with bar:
                 return fit(
-                    job.named.graph,
+                    job.named,
                     job.resolved,
                     seed=job.seed,
                     device=job.device,
@@ -187,7 +190,7 @@ def embeddings(named: NamedGraph, run: Trained, output: Output, *, new: bool = F
     """The vectors of the task under their own ids, of the training graph or of a new one."""
     from mvgrl.tables.embeddings import Embeddings
 
-    vectors = run.vectors(named.graph if new else None, output)
+    vectors = run.vectors(named if new else None, output)
     if run.model.settings.task == "graph":
         return Embeddings(np.arange(len(vectors)) if named.graph_ids is None else named.graph_ids, vectors)
     if named.graph_ids is None or named.graph.count == 1:
@@ -195,13 +198,16 @@ def embeddings(named: NamedGraph, run: Trained, output: Output, *, new: bool = F
     return Embeddings(named.node_ids, vectors, np.repeat(named.graph_ids, named.graph.sizes))
 
 
-def finish(job: Job, output: Path, run: Trained, dim: int | None = None) -> dict[str, Any]:
+def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
     """Remove the checkpoint, and return the result of a run as the verbs report it."""
+    from mvgrl.pretrained import vector_summary
+
     checkpoint_of(output).unlink(missing_ok=True)
+    vector = vector_summary(job.settings, job.output, run.compose(job.output) if job.output.composed else None)
     return {
         "task": job.settings.task,
         **sizes(job.named),
-        "dim": job.settings.hidden if dim is None else dim,
+        **vector,
         "epochs": len(run.history.losses),
         "loss": run.history.best_loss if run.history.losses else None,
         "seconds": round(time.perf_counter() - job.started, 3),

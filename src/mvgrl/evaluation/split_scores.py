@@ -67,7 +67,8 @@ def logistic_scores(
     for number, (_, val, _) in enumerate(parts):
         if not len(val):
             raise InputError(
-                f"split {number}: val is empty, but the strength is chosen on val nodes; add some, or use linear_scores"
+                f"split {number}: val is empty, but the strength is chosen on val nodes; add some, or use "
+                "linear_scores (--protocol linear)"
             )
     found: dict[str, list[float]] = {name: [] for name in ("accuracy", "macro_f1")}
     for train, val, test in parts:

@@ -13,7 +13,7 @@ from mvgrl.evaluation.scores import SCORES, Score
 from mvgrl.experiments.changes import changed
 from mvgrl.experiments.recipes import NAMED, Recipe, load_recipe
 from mvgrl.methods import METHODS, Method
-from mvgrl.settings import Settings
+from mvgrl.settings import Output, Settings
 
 NODE_DATASETS = ("cora-linqs", "cora", "citeseer", "pubmed")
 GRAPH_DATASETS = ("mutag", "ptc-mr", "imdb-binary", "imdb-multi", "reddit-binary")
@@ -30,6 +30,7 @@ class Variant:
 
     id: str  # in the ledger and in tables
     changes: Mapping[str, Any] = field(default_factory=dict, hash=False)  # to the initial settings
+    output: Mapping[str, Any] = field(default_factory=dict, hash=False)  # changes to the initial options of the output
     method: str = "mvgrl"
     task: str = ""  # "node" or "graph" if it is only for that task
     datasets: tuple[str, ...] = ()  # if it is only for these
@@ -137,6 +138,12 @@ class Experiment:
         """Return the settings that a user gets without any, with the changes of each row."""
         base = Recipe(dataset, "default", Settings(task=task_of(dataset)), structure_only=self.structure_only)
         return {
-            one.id: replace(base, settings=replace(base.settings, **one.changes), why=one.note, tables=(self.name,))
+            one.id: replace(
+                base,
+                settings=replace(base.settings, **one.changes),
+                output=Output(**one.output),
+                why=one.note,
+                tables=(self.name,),
+            )
             for one in self.variants_for(dataset)
         }

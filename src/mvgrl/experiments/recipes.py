@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from mvgrl.settings import Output, Settings, literal
 
 NAMED = ("paper", "released", "best")  # as in the paper's text; as in the authors' code; our choice
 _TABLES = {"node": ("node-classification", "node-clustering"), "graph": ("graph-classification",)}
+_PAPER = Output(preset="paper")
 _PROBE = {"node": ("weight_decay",), "graph": ()}
 
 
@@ -26,7 +27,7 @@ class Recipe:
     dataset: str
     setting: str  # one of NAMED, or "default"
     settings: Settings
-    output: Output = field(default_factory=Output)
+    output: Output = _PAPER
     weight_decay: float = 0.0  # of the linear probe
     why: str = ""
     tables: tuple[str, ...] = ()  # the tables that share its runs
@@ -83,7 +84,15 @@ def load_recipe(
         probe = {key: values.pop(key) for key in _PROBE[task] if key in values}
         _check_types(why, probe)
         written = {f.name: values.pop(f.name) for f in fields(Output) if f.name in values}
-        return Recipe(dataset, setting, literal(values), Output.from_dict(written), why=why, tables=tables, **probe)
+        return Recipe(
+            dataset,
+            setting,
+            literal(values),
+            Output.from_dict({"preset": "paper", **written}),
+            why=why,
+            tables=tables,
+            **probe,
+        )
     except SettingsError as error:
         raise SettingsError(f"{path}, [{setting}]: {error}") from None
 

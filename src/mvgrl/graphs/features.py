@@ -21,7 +21,7 @@ from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
 
 logger = logging.getLogger(__name__)
 
-KINDS = ("auto", "given", "labels", "degree-one-hot", "degree", "labels+degree")
+KINDS = ("auto", "given", "labels", "degree-one-hot", "degree", "labels+degree", "position", "position+degree")
 NORMALISATIONS = ("none", "row", "standard")
 _SPARSE_BELOW = 0.25  # tables with a smaller share of non-zeros are stored as sparse matrices
 
@@ -97,8 +97,11 @@ class FeatureEncoder:
             raise SettingsError(f"degree_cap is {shown(degree_cap)}; it must be a positive integer")
         self.kind, self.normalise, self.degree_cap = kind, normalise, int(degree_cap)
 
-    def fit(self, graph: Graph) -> FeatureEncoder:
-        """Learn the columns from a graph: the label vocabulary, the largest degree, means and standard deviations."""
+    def fit(self, graph: Graph, ids: np.ndarray | None = None) -> FeatureEncoder:
+        """Learn the columns from a graph: the label vocabulary, the largest degree, means and standard deviations.
+
+        The ids of the nodes are for encoders that know the nodes one by one.
+        """
         self.labels_ = self.mean_ = self.scale_ = self.names_ = None
         self.degrees_ = 0
         self.kind_ = _first_available(graph) if self.kind == "auto" else self.kind
@@ -116,7 +119,7 @@ class FeatureEncoder:
             self.names_ = graph.feature_names
         return self
 
-    def transform(self, graph: Graph, dtype: torch.dtype = torch.float32) -> Matrix:
+    def transform(self, graph: Graph, dtype: torch.dtype = torch.float32, ids: np.ndarray | None = None) -> Matrix:
         """Return the features of a graph, in the columns learned by ``fit``; sparse if most of them are zero."""
         self._check_fitted()
         if self.kind_ not in ("given", "degree"):

@@ -13,7 +13,7 @@ from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.runtime import allow_tf32
 from mvgrl.settings import Output, Settings
 from mvgrl.stacking import stack_size
-from mvgrl.training import fit
+from mvgrl.training import Trained, fit
 
 
 class MVGRL(Method):
@@ -28,10 +28,14 @@ class MVGRL(Method):
     def outcomes(
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
-        """Train, and return the vectors and the number of epochs."""
+        """Train, and return the vectors and the number of epochs; several outputs share the trained models."""
         inputs = replace(shared_inputs(dataset, settings, context), settings=settings)
-        with allow_tf32():
-            runs = fit(inputs, seed=seeds, stack=len(seeds))
+
+        def train() -> list[Trained]:
+            with allow_tf32():
+                return fit(inputs, seed=seeds, stack=len(seeds))
+
+        runs = context.shared("trained", (dataset.name, settings.id, tuple(seeds)), train)
         return [Outcome(run.vectors(output=output), epochs=len(run.history.losses)) for run in runs]
 
 

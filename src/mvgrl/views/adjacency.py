@@ -48,6 +48,7 @@ class Adjacency(View):
     """
 
     name: ClassVar[str] = "adjacency"
+    steps: ClassVar[int] = 8  # a diffusion reaches far in one
 
     def __call__(self, graph: Graph) -> sp.csr_array:
         return normalised_adjacency(graph)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +35,8 @@ class View(Component):
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
+
+    steps: ClassVar[int] = 1  # how often features are propagated over it for the vectors
 
     def __call__(self, graph: Graph) -> sp.csr_array | np.ndarray:
         """Compute the view of a graph, n×n."""

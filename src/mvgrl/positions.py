@@ -1,0 +1,215 @@
+"""Positional features: where a node is in its graph, for graphs whose nodes have no features.
+
+A position is the node's row in a low-rank factorisation of log-transformed personalised PageRank, so nodes with similar
+neighbourhoods have similar positions. It is the matrix that random-walk embeddings factorise implicitly (Qiu et al.,
+"Network Embedding as Matrix Factorization", WSDM 2018), with PageRank in place of a window of steps, sparse, and so in
+time and memory linear in the edges.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from mvgrl.errors import InputError, shown
+from mvgrl.graphs import Graph
+from mvgrl.graphs import stored_features as stored
+from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
+from mvgrl.tables.names import text_array
+from mvgrl.vector_space import leading_directions
+from mvgrl.views import PPR
+from mvgrl.views.adjacency import with_self_loops
+
+logger = logging.getLogger(__name__)
+
+KINDS = ("position", "position+degree")
+DIMENSIONS = 256
+SIMILARITY = PPR(alpha=0.1, top_k=128)
+_STORED = ("positions", "factors", "likeness", "degree_scale")
+_ROUNDS = 10  # of averaging over neighbours, to place new nodes that have no known neighbour
+_RELATED = 0.5  # of the training graph's likeness of neighbours, the least of a graph in which positions mean something
+_NOISE = 0.05  # in a tiny graph, positions are nearly orthogonal and nothing can be told from them
+
+
+class PositionEncoder(FeatureEncoder):
+    """Positions of the nodes, and their degrees beside them for ``position+degree``.
+
+    Positions belong to the training graph: on a changed or grown graph, the nodes known by their ids keep theirs, and a
+    new node is placed at the average of its neighbours. A graph in which known neighbours are not alike is another
+    graph, and rejected.
+
+    >>> graph = Graph.from_edges([0, 0, 1, 3, 3, 4, 2], [1, 2, 2, 4, 5, 5, 3])
+    >>> encoder = PositionEncoder("position").fit(graph)
+    >>> x = encoder.transform(graph).dense()
+    >>> bool((x[0] - x[1]).norm() < (x[0] - x[5]).norm())
+    True
+    """
+
+    ids_: np.ndarray  # of the nodes of the training graph
+    positions_: np.ndarray  # nodes × dimensions
+    factors_: np.ndarray  # per dimension: a position divided by the average of its neighbours', by least squares
+    likeness_: float  # mean cosine of the positions of neighbours in the training graph
+    degree_scale_: np.ndarray  # mean of log(1 + degree), and the factor that gives it the spread of one position
+
+    def fit(self, graph: Graph, ids: np.ndarray | None = None) -> FeatureEncoder:
+        """Compute the positions of the nodes of one graph."""
+        if graph.count > 1:
+            raise InputError(
+                f"positions are relative to one graph, but {graph.count} were given; use the features 'degree-one-hot'"
+            )
+        self.kind_ = self.kind
+        self.ids_ = np.arange(graph.nodes) if ids is None else ids
+        self.positions_ = positions(graph)
+        averages = _neighbour_average(graph) @ self.positions_
+        both, own = ((averages * other).sum(axis=0, dtype=np.float64) for other in (self.positions_, averages))
+        self.factors_ = np.divide(both, own, out=np.ones(len(own)), where=own > 0).astype(np.float32)
+        self.likeness_ = _likeness(graph, self.positions_)
+        self.width = self.positions_.shape[1] + (self.kind == "position+degree")
+        logs = np.log1p(graph.degrees)
+        spread = np.sqrt((self.positions_**2).mean(dtype=np.float64))
+        self.degree_scale_ = np.array([logs.mean(), spread / logs.std() if logs.std() > 0 else 0.0])
+        return self
+
+    def transform(self, graph: Graph, dtype: torch.dtype = torch.float32, ids: np.ndarray | None = None) -> Matrix:
+        """Return the positions of the nodes of a graph, those of known nodes as they were in the training graph."""
+        self._check_fitted()
+        found = self._placed(graph, np.arange(graph.nodes) if ids is None else ids)
+        if self.kind == "position+degree":
+            centre, factor = self.degree_scale_
+            degree = (np.log1p(graph.degrees) - centre) * factor
+            found = np.hstack([found, degree[:, None].astype(np.float32)])
+        return DenseMatrix(torch.from_numpy(found).to(dtype))
+
+    def _placed(self, graph: Graph, ids: np.ndarray) -> np.ndarray:
+        order = np.argsort(self.ids_, kind="stable")
+        comparable = (ids.dtype.kind in "US") == (self.ids_.dtype.kind in "US")
+        place = np.searchsorted(self.ids_, ids, sorter=order).clip(max=len(order) - 1) if comparable else 0
+        known = self.ids_[order[place]] == ids if comparable else np.zeros(len(ids), dtype=bool)
+        found = np.zeros((graph.nodes, self.positions_.shape[1]), np.float32)
+        if comparable:
+            found[known] = self.positions_[order[place]][known]
+        self._check_related(graph, found, known)
+        if not known.all():
+            _place_new(graph, found, known, self.factors_)
+            logger.warning(
+                "%d of %d nodes are not in the training graph; they are placed at the average of their neighbours",
+                int((~known).sum()), graph.nodes,
+            )  # fmt: skip
+        return found
+
+    def _check_related(self, graph: Graph, found: np.ndarray, known: np.ndarray) -> None:
+        """Reject a graph in which the positions mean nothing."""
+        remedy = (
+            "positions mean something only in the training graph: to embed others, train with features 'degree-one-hot'"
+        )
+        if graph.count > 1 or not known.any():
+            raise InputError(f"the graph has no node of the training graph; {remedy}")
+        if known.all() and len(known) == len(self.ids_) and not graph.edges:
+            return
+        alike = _likeness(graph, found, known)
+        if alike < _RELATED * self.likeness_ - _NOISE:
+            raise InputError(
+                f"neighbours have unrelated positions (mean cosine {alike:.2f}, {self.likeness_:.2f} in the training "
+                f"graph), so this is another graph; {remedy}"
+            )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the fitted state as numeric arrays."""
+        text = self.ids_.dtype.kind not in "biuf"
+        ids = {"id_text": stored.to_bytes(self.ids_.tolist())} if text else {"ids": self.ids_}
+        more = {name: np.atleast_1d(getattr(self, f"{name}_")) for name in _STORED}
+        return super().to_arrays() | ids | more
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], **settings: Any) -> FeatureEncoder:
+        """Restore a fitted encoder from the output of :meth:`to_arrays` and :meth:`settings`."""
+        arrays = dict(arrays)
+        own = {name: arrays.pop(name) for name in (*_STORED, "ids", "id_text") if name in arrays}
+        encoder = super().from_arrays(arrays, **settings)
+        assert isinstance(encoder, cls)
+        if "id_text" in own:
+            encoder.ids_ = text_array(stored.read_texts(own, "id_text"), "features/id_text")
+        else:
+            encoder.ids_ = own["ids"]
+        nodes, width = len(encoder.ids_), encoder.width - (encoder.kind == "position+degree")
+        shapes = {"positions": (nodes, width), "factors": (width,), "likeness": (1,), "degree_scale": (2,)}
+        for name, shape in shapes.items():
+            if own[name].shape != shape or own[name].dtype.kind != "f" or not np.isfinite(own[name]).all():
+                raise InputError(f"features/{name} is not {shape} finite numbers")
+            setattr(encoder, f"{name}_", float(own[name][0]) if name == "likeness" else own[name])
+        if encoder.ids_.ndim != 1 or encoder.ids_.dtype.kind not in "biufU" or len(np.unique(encoder.ids_)) < nodes:
+            raise InputError("features/ids are not different ids")
+        return encoder
+
+    def _check_restored(self) -> None:
+        if self.kind_ != self.kind or self.kind_ not in KINDS or self.width < 1 or self.degrees_:
+            raise InputError(f"the features are fitted as {shown(self.kind_)}, but their setting is {self.kind!r}")
+
+
+def positions(graph: Graph) -> np.ndarray:
+    """Return the positions of the nodes of a graph, nodes × dimensions; fewer dimensions for a small graph."""
+    similarity = log_similarity(graph)
+    matrix = SparseMatrix.from_scipy(similarity, symmetric=True)
+    directions = leading_directions(matrix.__matmul__, matrix.shape, DIMENSIONS, torch.device("cpu"))
+    strength = (matrix.multiply(directions)).norm(dim=0)
+    found = (directions * strength.sqrt()).numpy()
+    size = np.sqrt((found**2).sum(axis=1).mean())
+    return np.asarray(found / size if size > 0 else found, dtype=np.float32)
+
+
+def log_similarity(graph: Graph) -> sp.csr_array:
+    """Return log max(1, vol·S_ij / sqrt(d̂_i d̂_j)), symmetric and sparse, where S is personalised PageRank.
+
+    vol·S_ij / sqrt(d̂_i d̂_j) says how much more often a random walk from i ends at j than a walk from anywhere.
+    """
+    entries = sp.coo_array(SIMILARITY(graph))
+    rows, columns = entries.coords
+    degrees = with_self_loops(graph)[1]
+    ratio = entries.data * degrees.sum() / np.sqrt(degrees[rows] * degrees[columns])
+    kept = ratio > 1
+    logs = sp.csr_array((np.log(ratio[kept]), (rows[kept], columns[kept])), shape=entries.shape)
+    return sp.csr_array((logs + logs.T) / 2)
+
+
+def _neighbour_average(graph: Graph) -> sp.csr_array:
+    """Return the matrix that averages over the neighbours of a node, weighted by their edges."""
+    strengths = np.asarray(graph.adjacency.sum(axis=1)).reshape(-1)
+    factors = np.divide(1.0, strengths, out=np.zeros(len(strengths)), where=strengths > 0)
+    return sp.csr_array(sp.diags_array(factors) @ graph.adjacency).astype(np.float32)
+
+
+def _place_new(graph: Graph, found: np.ndarray, known: np.ndarray, factors: np.ndarray) -> None:
+    """Fill in the positions of unknown nodes: averages over neighbours, which spread from the known nodes."""
+    average = _neighbour_average(graph)[~known]
+    for _ in range(_ROUNDS):
+        found[~known] = average @ found
+    found[~known] *= factors
+
+
+def _likeness(graph: Graph, found: np.ndarray, known: np.ndarray | None = None) -> float:
+    """Return the mean cosine of the positions of neighbours, among known nodes; 1 without any edge between them."""
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    directions = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
+    edges = sp.triu(graph.adjacency, k=1, format="coo")
+    rows, columns = edges.coords
+    if known is not None:
+        both = known[rows] & known[columns]
+        rows, columns = rows[both], columns[both]
+    if not len(rows):
+        return 1.0
+    total = 0.0
+    for some in np.array_split(np.arange(len(rows)), 1 + len(rows) // 2**18):
+        total += float((directions[rows[some]] * directions[columns[some]]).sum(dtype=np.float64))
+    return total / len(rows)
+
+
+def feature_encoder(kind: str, normalise: str = "row", degree_cap: int = 100) -> FeatureEncoder:
+    """Return the encoder for a kind of features."""
+    encoder: Any = PositionEncoder if kind in KINDS else FeatureEncoder
+    made: FeatureEncoder = encoder(kind, normalise, degree_cap)
+    return made

@@ -1,0 +1,176 @@
+"""Parts of a vector side by side: centred, scaled so that none drowns the others, rotated to ordered components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_ROWS = 2**10  # rows that are joined at a time: the joined parts of all rows are never in memory together
+_OVERSAMPLED, _ITERATIONS = 16, 3  # of the randomised subspace iteration
+_LENGTH = 3.0  # root mean squared length of parts of weight 1: what probes with a default strength expect
+_EMPTY = 1e-7  # share of the total variance below which a component is rounding error
+
+
+@dataclass(frozen=True)
+class VectorSpace:
+    """How parts become a vector: fitted on the training graphs, and saved with the model.
+
+    Every part is centred and scaled to the same root mean squared length; then all of them, side by side with their
+    weights, are rotated so that the first k components are the best approximation of length k.
+
+    >>> points = torch.tensor([[3.0, 4.0], [-3.0, -4.0], [0.4, -0.3], [-0.4, 0.3]])
+    >>> space = VectorSpace.fit([points], weights=[1.0])
+    >>> space.transform([points], dim=1).abs().round(decimals=3).flatten()
+    tensor([4.2220, 4.2220, 0.0000, 0.0000])
+    >>> [round(share, 3) for share in space.kept(dim=1)]
+    [0.99]
+    """
+
+    mean: Tensor  # of all columns of all parts
+    scale: Tensor  # per part: the factor that gives it the length of its weight
+    widths: tuple[int, ...]  # columns per part
+    rotation: Tensor  # columns × components
+    variance: Tensor  # per part and component: what the first components, up to this one, keep of the part's variance
+
+    names: ClassVar[tuple[str, ...]] = ("mean", "scale", "widths", "rotation", "variance")  # of the tensors in a file
+
+    @classmethod
+    def fit(cls, parts: Sequence[Tensor], weights: Sequence[float]) -> VectorSpace:
+        """Learn means, scales and the rotation from the parts of the training graphs, rows × columns each."""
+        mean = torch.cat([_mean(part) for part in parts])
+        widths = tuple(part.shape[1] for part in parts)
+        scale = torch.stack(
+            [
+                _LENGTH * weight / _root_mean_square(part, centre)
+                for part, centre, weight in zip(parts, mean.split(widths), weights, strict=True)
+            ]
+        )
+        centred = cls(mean, scale, widths, mean.new_empty(0), mean.new_empty(0))
+        values, directions, total = centred._components(parts)
+        explained = (directions.square() * values).split(widths)
+        kept = [
+            one.sum(0).cumsum(0) / whole.sum().clamp(min=torch.finfo(whole.dtype).tiny)
+            for one, whole in zip(explained, total.split(widths), strict=True)
+        ]
+        rotation = directions.contiguous()  # as it will be when read from a file: same bits
+        return cls(mean, scale, widths, rotation, torch.stack(kept))
+
+    def transform(self, parts: Sequence[Tensor], dim: int) -> Tensor:
+        """Return the first ``dim`` components of every row; all of them if there are fewer, or for a ``dim`` of 0."""
+        rotation = self.rotation[:, : dim or None]
+        return torch.cat([rows @ rotation for rows in self._joined(parts)])
+
+    def length(self, dim: int) -> int:
+        """Return the length of the vectors for this ``dim``."""
+        return min(dim, self.rotation.shape[1]) if dim else self.rotation.shape[1]
+
+    def kept(self, dim: int) -> list[float]:
+        """Return the share of each part's variance that the vectors keep."""
+        return [min(1.0, float(one)) for one in self.variance[:, self.length(dim) - 1]]
+
+    def to(self, device: torch.device | str) -> VectorSpace:
+        """Return the space on another device."""
+        tensors = (self.mean.to(device), self.scale.to(device))
+        return VectorSpace(*tensors, self.widths, self.rotation.to(device), self.variance.to(device))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what a file holds; :meth:`from_tensors` reads it back."""
+        return {name: torch.tensor(self.widths) if name == "widths" else getattr(self, name) for name in self.names}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor], widths: Sequence[int]) -> VectorSpace:
+        """Rebuild a space from a file, for parts of these widths."""
+        total, parts = sum(widths), len(widths)
+        found = {name: tensors[name] for name in cls.names}
+        count = found["rotation"].shape[1] if found["rotation"].ndim == 2 else 0
+        shapes = {"mean": (total,), "scale": (parts,), "widths": (parts,), "rotation": (total, count)}
+        for name, shape in (shapes | {"variance": (parts, count)}).items():
+            if tuple(found[name].shape) != shape or not count:
+                raise ValueError(f"vector/{name} has shape {tuple(found[name].shape)}, not {shape}")
+            if name != "widths" and (found[name].dtype != torch.float32 or not found[name].isfinite().all()):
+                raise ValueError(f"vector/{name} is not made of finite single-precision numbers")
+        if found["widths"].tolist() != list(widths):
+            raise ValueError(f"its parts have {found['widths'].tolist()} columns, not {list(widths)}")
+        return cls(found["mean"], found["scale"], tuple(widths), found["rotation"], found["variance"])
+
+    def _components(self, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the variances of the components, their directions, and the variances of the columns.
+
+        From the covariance of the columns or, if there are fewer, from the inner products of the rows.
+        """
+        rows, columns = len(parts[0]), len(self.mean)
+        if rows < columns:
+            joined = torch.cat(list(self._joined(parts))) / rows**0.5
+            total = joined.square().sum(0)
+            values, left = torch.linalg.eigh(joined @ joined.T)
+            directions = torch.nn.functional.normalize(joined.T @ left, dim=0)
+        else:
+            covariance = self.mean.new_zeros(columns, columns)
+            for some in self._joined(parts):
+                covariance.addmm_(some.T, some, alpha=1 / rows)
+            total = covariance.diagonal().clone()
+            values, directions = torch.linalg.eigh(covariance)
+        count = max(1, int((values > _EMPTY * values.sum()).sum()))
+        return values.flip(0)[:count].clamp(min=0), fixed_signs(directions.flip(1)[:, :count]), total
+
+    def _joined(self, parts: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Yield some rows of all parts side by side, centred and scaled."""
+        factor = torch.cat([one.expand(width) for one, width in zip(self.scale, self.widths, strict=True)])
+        bounds = [*range(0, len(parts[0]), _ROWS), len(parts[0])]
+        for start, stop in pairwise(bounds):
+            yield (torch.cat([part[start:stop] for part in parts], dim=1) - self.mean) * factor
+
+
+def leading_directions(
+    product: Callable[[Tensor], Tensor], shape: tuple[int, int], count: int, device: torch.device
+) -> Tensor:
+    """Return the leading right singular vectors of a matrix that is given by its product, columns × count.
+
+    By randomised subspace iteration (Halko, Martinsson, Tropp 2011), with the same random numbers every time. The
+    product with the transpose is the gradient of the product, so the matrix itself is never formed.
+
+    >>> matrix = torch.tensor([[0.0, 5.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
+    >>> leading_directions(lambda right: matrix @ right, (3, 3), 2, torch.device("cpu")).round(decimals=3).abs()
+    tensor([[0., 0.],
+            [1., 0.],
+            [0., 1.]])
+    """
+    sampled = min(*shape, count + _OVERSAMPLED)
+    start = np.random.default_rng(0).standard_normal((shape[1], sampled), dtype=np.float32)
+    right = torch.from_numpy(start).to(device)
+    with torch.inference_mode(False), torch.enable_grad():  # callers may have turned gradients off
+        for _ in range(_ITERATIONS):
+            right = torch.linalg.qr(right.detach()).Q.requires_grad_()
+            left = product(right)
+            (right,) = torch.autograd.grad(left, right, torch.linalg.qr(left.detach()).Q)
+    # right is MᵀQ, with columns of Q spanning the range of M: its left singular vectors are M's right ones.
+    directions, _, _ = torch.linalg.svd(right, full_matrices=False)
+    return fixed_signs(directions[:, :count])
+
+
+def fixed_signs(directions: Tensor) -> Tensor:
+    """Return the columns with signs such that the largest entry of each, by absolute value, is positive.
+
+    >>> fixed_signs(torch.tensor([[0.6, 0.8], [-0.8, 0.6]]))
+    tensor([[-0.6000,  0.8000],
+            [ 0.8000,  0.6000]])
+    """
+    largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
+    return directions * torch.where(largest < 0, -1.0, 1.0).to(directions.dtype)
+
+
+def _mean(part: Tensor) -> Tensor:
+    return part.mean(0, dtype=torch.float64).to(part.dtype)
+
+
+def _root_mean_square(part: Tensor, mean: Tensor) -> Tensor:
+    """Return the root mean squared length of the rows around their mean; one if all are the same."""
+    squares = sum((rows - mean).square().sum(dtype=torch.float64) for rows in part.split(_ROWS))
+    root = torch.as_tensor(squares / max(len(part), 1)).sqrt()
+    return torch.where(root > 0, root, torch.ones_like(root)).to(part.dtype)
