@@ -30,6 +30,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/batches.py
 	$(BIN)/python benchmarks/svm.py
 	$(BIN)/python benchmarks/probes.py
+	$(BIN)/python benchmarks/vectors.py
 
 tables: $(VENV)/.ready
 	$(BIN)/python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md
