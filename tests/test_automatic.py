@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mvgrl import Graph, Settings, fit
-from mvgrl.automatic import EXACT_ENTRIES, TOP_K, resolve
+from mvgrl import Graph, Output, Settings, fit
+from mvgrl.automatic import EXACT_ENTRIES, TOP_K, check_vectors_fit, resolve
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.matrices import SparseMatrix
 from mvgrl.sampling import Walk
@@ -225,3 +225,23 @@ def test_invalid_settings_are_rejected():
         resolve(path(5), {"hiden": 8})
     with pytest.raises(SettingsError, match="node task has one graph"):
         resolve(path(5), {"mode": "global"})
+
+
+def test_positions_that_do_not_fit_into_memory_are_replaced_by_degrees() -> None:
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+    assert resolve(graph, memory=10**6).settings.features == "position"
+    resolved = resolve(graph, {"hidden": 8}, memory=40_000)
+    assert resolved.settings.features == "degree-one-hot"
+    assert "positions need about 0.1 GB of 0.1 GB" in resolved.choices["features"]
+
+
+@pytest.mark.parametrize(
+    "smaller", [dict(dim=64), dict(beside="none"), dict(preset="paper")], ids=["dim", "beside", "paper"]
+)
+def test_vectors_that_do_not_fit_into_memory_are_rejected_before_training(input_error, smaller) -> None:
+    graph = Graph.from_edges([0], [1], nodes=1000)
+    settings, default = Settings(hidden=64), Output().for_task("node")
+    size = 4 * 1000 * (2 * 64 + 4 * 256 + 512)
+    check_vectors_fit(graph, settings, default, memory=size)
+    input_error(lambda: check_vectors_fit(graph, settings, default, memory=size - 1), "1,000 nodes", "dim", "beside")
+    check_vectors_fit(graph, settings, Output(**smaller).for_task("node"), memory=size - 1)

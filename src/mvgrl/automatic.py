@@ -14,7 +14,7 @@ from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.runtime import machine_memory
-from mvgrl.settings import AUTO, BY_SAMPLER, Settings
+from mvgrl.settings import AUTO, BY_SAMPLER, Output, Settings
 from mvgrl.views.diffusion import Diffusion
 
 # Entries of a diffusion up to which all are kept. One graph: 5,000² on a CPU, where a step with them takes half a
@@ -24,6 +24,7 @@ EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
+_BYTES_OF_POSITIONS = 11_000  # measured at 100,000 nodes, per node
 
 
 @dataclass(frozen=True)
@@ -65,19 +66,45 @@ def resolve(
             choices["task"] = f"task {given['task']} ({counted})"
         settings = Settings.from_dict(given)
     device = torch.device(device)
-    settings = _resolve_features(graph, settings, choices)
+    memory = machine_memory(str(device)) if memory is None else memory
+    settings = _resolve_features(graph, settings, memory, choices)
     settings = _resolve_views(graph, settings, device, choices)
-    settings = _resolve_sampler(graph, settings, machine_memory(str(device)) if memory is None else memory, choices)
+    settings = _resolve_sampler(graph, settings, memory, choices)
     return Resolved(settings, choices)
 
 
-def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str]) -> Settings:
-    """Use the given features, scaled, unless they are the same for every node; else node labels or degrees."""
+def check_vectors_fit(
+    graph: Graph, settings: Settings, output: Output, *, device: torch.device | str = "cpu", memory: int | None = None
+) -> None:
+    """Reject vectors that would not fit into memory, before hours are spent on training.
+
+    >>> huge = Graph.from_edges([0], [1], nodes=1000)
+    >>> check_vectors_fit(huge, Settings(), Output().for_task("node"), memory=10**6)
+    Traceback (most recent call last):
+    ...
+    mvgrl.errors.InputError: vectors of 512 numbers for 1,000 nodes need about 0.1 GB with everything they are made ...
+    """
+    memory = machine_memory(str(torch.device(device))) if memory is None else memory
+    if settings.task == "graph":
+        return
+    codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
+    beside = 2 * 256 * len(settings.views) if output.beside == "propagated" else 0  # and as much to compute them
+    length = output.dim or codes + beside // 2
+    size = 4 * graph.nodes * (codes + beside + length)
+    if size > memory:
+        raise InputError(
+            f"vectors of {length} numbers for {graph.nodes:,} nodes need about {_gigabytes(size)} with everything they "
+            f"are made of, but there are {_gigabytes(memory)} of memory; use a smaller dim and hidden, or beside 'none'"
+        )
+
+
+def _resolve_features(graph: Graph, settings: Settings, memory: int, choices: dict[str, str]) -> Settings:
+    """Use the given features, scaled, unless they are the same for every node; else labels, positions or degrees."""
     if settings.features != AUTO and settings.features != "given":
         # Scaling is for given features; on others only "standard" has an effect, and it is never chosen for them.
         return replace(settings, normalise="row") if settings.normalise == AUTO else settings
     if settings.features == AUTO and graph.features is None:
-        return _without_features(graph, settings, "none are given", choices)
+        return _without_features(graph, settings, memory, "none are given", choices)
     encoder = FeatureEncoder("given", "standard", settings.degree_cap).fit(graph)
     scaled = settings if settings.normalise != AUTO else _resolve_scaling(graph, settings, encoder, choices)
     if not FeatureEncoder("given", scaled.normalise).fit(graph).is_constant(graph):
@@ -91,16 +118,18 @@ def _resolve_features(graph: Graph, settings: Settings, choices: dict[str, str])
         )
         return scaled
     choices.pop("normalise", None)
-    return _without_features(graph, settings, reason, choices)
+    return _without_features(graph, settings, memory, reason, choices)
 
 
-def _without_features(graph: Graph, settings: Settings, reason: str, choices: dict[str, str]) -> Settings:
+def _without_features(graph: Graph, settings: Settings, memory: int, reason: str, choices: dict[str, str]) -> Settings:
     """Use node labels; without them positions for one graph, which show communities, and degrees for many."""
-    kind, words = "degree-one-hot", "degrees as features"
+    kind, words, needed = "degree-one-hot", "degrees as features", graph.nodes * _BYTES_OF_POSITIONS
     if graph.node_labels is not None:
         kind, words = "labels", "node labels as features"
-    elif settings.task == "node" and graph.edges:
+    elif settings.task == "node" and graph.edges and needed <= memory:
         kind, words = "position", "positions in the graph as features"
+    elif settings.task == "node" and graph.edges:
+        reason += f", and positions need about {_gigabytes(needed)} of {_gigabytes(memory)}"
     choices["features"] = f"{words} ({reason})"
     normalise = "row" if settings.normalise == AUTO else settings.normalise
     return replace(settings, features=kind, normalise=normalise)

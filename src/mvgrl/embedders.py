@@ -12,10 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mvgrl.automatic import check_vectors_fit, resolve
 from mvgrl.definitions import spec_of
 from mvgrl.graphs.convert import to_named
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.pretrained import load_model, save_model
+from mvgrl.runtime import resolve_device
 from mvgrl.settings import Output, OutputFields, Settings, TrainingFields
 from mvgrl.training import Trained, fit
 
@@ -49,7 +51,10 @@ class _Embedder(  # type: ignore[call-arg]
         """Train on anything :func:`mvgrl.graphs.convert.to_named` accepts; ``y`` is ignored."""
         named = to_named(X)
         output = self._output()
-        trained = fit(named, self._settings(), seed=self._seed(), device=self.device, callbacks=self.callbacks)
+        where = resolve_device(self.device)
+        resolved = resolve(named.graph, self._settings(), device=where)
+        check_vectors_fit(named.graph, resolved.settings, output, device=where)
+        trained = fit(named, resolved, seed=self._seed(), device=self.device, callbacks=self.callbacks)
         self._take(trained, {"trained on": named.graph.size_text})
         self.ids_ = self._ids(named)
         self.embedding_ = trained.vectors(output=output)

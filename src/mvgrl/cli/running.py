@@ -69,7 +69,7 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
     run: dict[str, Any] = {"seed": 0, "device": "auto"} | {key: values.pop(key) for key in RUN if key in values}
     run |= {key: value for key, value in (("seed", seed), ("device", device)) if value is not None}
 
-    from mvgrl.automatic import resolve
+    from mvgrl.automatic import check_vectors_fit, resolve
     from mvgrl.runtime import resolve_device
     from mvgrl.vectors import describe
 
@@ -80,6 +80,7 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
     training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
     resolved = resolve(named.graph, training, device=where)
     output = output.for_task(resolved.settings.task)
+    check_vectors_fit(named.graph, resolved.settings, output, device=where)
     rows = named.graph.nodes if resolved.settings.task == "node" else named.graph.count
     resolved.choices["vector"] = describe(resolved.settings, output, rows)
     for note in notes_of(named):
