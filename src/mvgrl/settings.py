@@ -86,7 +86,8 @@ class TrainingFields:
     bound: Any = choice("jsd", "Bound on mutual information: jsd, nce, nt-xent (nt-xent:temperature=0.5) or dv.")
     # initial features
     features: str = choice(
-        AUTO, "auto, given, labels, degree-one-hot, degree, labels+degree, position or position+degree."
+        AUTO,
+        "Initial features: auto, given, labels, degree-one-hot, degree, labels+degree, position or position+degree.",
     )
     normalise: str = choice(AUTO, "Scaling of given features: auto, row, standard or none.")
     degree_cap: int = integer(100, "Largest degree with a column of its own; higher degrees share one.")
