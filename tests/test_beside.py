@@ -88,6 +88,12 @@ def test_propagated_parts_weigh_half_as_much_as_the_codes_together() -> None:
         assert sum(weight**2 for weight in beside.weights) == pytest.approx(0.5**2)
 
 
+def test_propagated_positions_weigh_as_much_as_the_codes_together() -> None:
+    graph = word_graph(30, 256)
+    assert Propagated.fit(node_inputs(graph)).weight == 0.5
+    assert Propagated.fit(node_inputs(graph, features="position")).weight == 1.0
+
+
 def test_a_basis_is_used_for_a_new_graph() -> None:
     inputs = node_inputs(word_graph(80, 300))
     beside = Propagated.fit(inputs)

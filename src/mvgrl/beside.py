@@ -20,6 +20,7 @@ from mvgrl.graphs import Graph
 from mvgrl.graphs.refinement import wl_counts
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import SparseMatrix
+from mvgrl.positions import KINDS as POSITIONS
 from mvgrl.settings import Settings
 from mvgrl.vector_space import leading_directions
 
@@ -29,18 +30,20 @@ class Propagated:
     """Features propagated over every view, at unit length; 256 components where there are more features."""
 
     bases: tuple[Tensor | None, ...]  # per view: features × components; None: the features as they are
+    weight: float = 0.5  # relative to the codes, when the vectors are composed
 
     components: ClassVar[int] = 256
-    weight: ClassVar[float] = 0.5  # relative to the codes
+    weight_of_positions: ClassVar[float] = 1.0
 
     @classmethod
     def fit(cls, inputs: Inputs) -> Propagated:
         """Find the leading components of the propagated features of the training graph."""
         shape, device = inputs.features.shape, inputs.device
+        weight = cls.weight_of_positions if inputs.encoder.kind_ in POSITIONS else cls.weight
         if shape[1] <= cls.components:
-            return cls(tuple(None for _ in inputs.views))
+            return cls(tuple(None for _ in inputs.views), weight)
         products = (_propagation(inputs, view) for view in range(len(inputs.views)))
-        return cls(tuple(leading_directions(product, shape, cls.components, device) for product in products))
+        return cls(tuple(leading_directions(product, shape, cls.components, device) for product in products), weight)
 
     def parts(self, inputs: Inputs) -> list[Tensor]:
         """Return the components of every view, nodes × components each."""
@@ -50,7 +53,7 @@ class Propagated:
 
     @property
     def weights(self) -> list[float]:
-        """The weight of every part: together, half of the codes'."""
+        """The weight of every part."""
         return [self.weight * len(self.bases) ** -0.5] * len(self.bases)
 
     def tensors(self) -> dict[str, Tensor]:
