@@ -14,7 +14,7 @@ from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.runtime import machine_memory
-from mvgrl.settings import AUTO, BY_SAMPLER, Output, Settings
+from mvgrl.settings import AUTO, BY_SAMPLER, PROPAGATED, Output, Settings
 from mvgrl.views.diffusion import Diffusion
 
 # Entries of a diffusion up to which all are kept. One graph: 5,000² on a CPU, where a step with them takes half a
@@ -88,7 +88,7 @@ def check_vectors_fit(
     if settings.task == "graph":
         return
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
-    beside = 2 * 256 * len(settings.views) if output.beside == "propagated" else 0  # and as much to compute them
+    beside = 2 * PROPAGATED * len(settings.views) if output.beside == "propagated" else 0  # and as much to compute them
     length = output.dim or codes + beside // 2
     size = 4 * graph.nodes * (codes + beside + length)
     if size > memory:

@@ -21,7 +21,7 @@ from mvgrl.graphs.refinement import wl_counts
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import SparseMatrix
 from mvgrl.positions import KINDS as POSITIONS
-from mvgrl.settings import Settings
+from mvgrl.settings import PROPAGATED, Settings
 from mvgrl.vector_space import leading_directions
 
 
@@ -32,7 +32,7 @@ class Propagated:
     bases: tuple[Tensor | None, ...]  # per view: features × components; None: the features as they are
     weight: float = 0.5  # relative to the codes, when the vectors are composed
 
-    components: ClassVar[int] = 256
+    components: ClassVar[int] = PROPAGATED
     weight_of_positions: ClassVar[float] = 1.0
 
     @classmethod

@@ -52,6 +52,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "paper": {task: dict(dim=0, beside="none", codes="projected", join="sum") for task in TASKS},
 }
+PROPAGATED = 256  # components of the features propagated over a view, in a vector
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

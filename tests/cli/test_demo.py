@@ -29,7 +29,7 @@ def test_scores_match_the_written_files(run, cora):
     assert sorted(str(path) for path in Path("made").iterdir()) == sorted(paths.values())
     assert Path(paths["map"]).read_bytes().startswith(b"\x89PNG")
     trained, _, about = load_model(paths["model"], device="cpu")
-    assert about["accuracy (linear probe, LINQS split)"] == f"{result['default']:.1f} %"
+    assert about["accuracy (converged probe, LINQS split)"] == f"{result['default']:.1f} %"
 
     line = f"evaluate {paths['embeddings']} --labels cora-linqs --data-root {cora} --seed 1 --device cpu --json -q"
     assert run(line).json["accuracy"]["mean"] == pytest.approx(result["default"])

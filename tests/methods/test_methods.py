@@ -106,3 +106,11 @@ def test_the_histogram_counts_labels_and_degrees_per_graph(context: Any) -> None
     (found,) = METHODS["histogram"].outcomes(plain, SETTINGS["graph"], Output(), [0], context)
     assert found.vectors.shape == (2, 101)  # degrees alone, those above 100 in the last column
     assert found.vectors[0, [1, 100]].tolist() == [150, 1]
+
+
+@pytest.mark.parametrize("name", ["raw", "propagated-1", "propagated-beside", "propagated"])
+def test_controls_use_positions_where_the_settings_do(name: str, context: Any) -> None:
+    settings = replace(SETTINGS["node"], features="position")
+    (found,) = METHODS[name].outcomes(dataset("node"), settings, Output(preset="paper"), [0], context)
+    assert found.points().shape[1] > 0
+    assert len(np.unique(found.points().round(4), axis=0)) > 1

@@ -72,7 +72,7 @@ def run(
         with console.busy("drawing the map"):
             embedding_map(table.vectors, picture, labels=topics, seed=job.seed, title="Cora, embedded without labels")
         write_embeddings(table_file, table)
-        about = {**job.about("cora-linqs"), "accuracy (linear probe, LINQS split)": f"{scores['default']:.1f} %"}
+        about = {**job.about("cora-linqs"), "accuracy (converged probe, LINQS split)": f"{scores['default']:.1f} %"}
         save_model(run, model_folder, output=job.output, about=about)
         outcome = finish(job, model_folder, run)
     assert cora.splits is not None

@@ -53,8 +53,8 @@ def run(
 
     logistic: logistic regression trained on the train rows, with the regularisation chosen on the val rows, and scored
     on the test rows; uses the split of --split, else of the named dataset, else random splits. linear: the same, but
-    without regularisation and stopped after 300 steps of Adam, as in the paper; it suits the paper's vectors, and no
-    others. clustering: K-Means with one cluster per class, compared with the classes.
+    without regularisation and stopped after 300 steps of Adam, as in the paper; use it with the paper's vectors only.
+    clustering: K-Means with one cluster per class, compared with the classes.
     svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent, NMI and ARI are at most 1;
     each is reported as mean and standard deviation.
 

@@ -67,8 +67,8 @@ def run(
         heat), -top-k (entries of ppr kept per row), -hidden (size), -layers or -labels (share of the labels used
         for training); default-vectors (what embed gives without any setting, beside free alternatives),
         -vectors-random (on random splits), -vectors-structure, -vectors-structure-random (without features),
-        -clustering or -graph-vectors; all (the main tables, then all others), or list (all experiments, and what is
-        left to run).
+        default-sizes, -sizes-random (their length) or default-graph-vectors; all (the main tables, then all others), or
+        list (all experiments, and what is left to run).
     """
     console = Console(common)
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from mvgrl.matrices import Matrix
 from mvgrl.runtime import generator_for
+from mvgrl.vector_space import fixed_signs
 
 VECTOR_SIZE = 512  # length of the vectors of the methods that are compared with the default vector, and its length too
 
@@ -41,7 +42,7 @@ def principal_components(table: Matrix, size: int, device: torch.device) -> Tens
     else:
         scores, variances = _components_by_column_products(table, device)
     kept = max(1, int((variances[:size] > _NO_VARIANCE * variances[0]).sum()))
-    return with_fixed_signs(scores[:, :kept]).float()
+    return fixed_signs(scores[:, :kept]).float()
 
 
 def _components_by_column_products(table: Matrix, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -89,7 +90,7 @@ def top_eigenpairs(matrix: Matrix, size: int, device: torch.device) -> tuple[Ten
         for _ in range(_ROUNDS):
             values, vectors = _rayleigh_ritz(matrix, _chebyshev(matrix, basis, edge))
             edge, basis = min(max(float(values[-1]), 0.0), 0.999), vectors
-    return values[:size], with_fixed_signs(vectors[:, :size])
+    return values[:size], fixed_signs(vectors[:, :size])
 
 
 def dominant_eigenpairs(
@@ -104,17 +105,7 @@ def dominant_eigenpairs(
             basis = torch.linalg.qr(matrix.multiply(basis))[0]
         values, vectors = _rayleigh_ritz(matrix, basis)
     order = values.abs().argsort(descending=True, stable=True)[:size]
-    return values[order], with_fixed_signs(vectors[:, order])
-
-
-def with_fixed_signs(columns: Tensor) -> Tensor:
-    """Return columns whose entry of largest absolute value is positive.
-
-    >>> with_fixed_signs(torch.tensor([[1.0, 1.0], [-2.0, 0.5]])).tolist()
-    [[-1.0, 1.0], [2.0, 0.5]]
-    """
-    largest = columns.gather(0, columns.abs().argmax(0, keepdim=True))
-    return columns * torch.where(largest < 0, -1.0, 1.0).to(columns.dtype)
+    return values[order], fixed_signs(vectors[:, order])
 
 
 def as_vectors(columns: Tensor) -> np.ndarray:

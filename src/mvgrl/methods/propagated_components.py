@@ -10,11 +10,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.datasets import Dataset
-from mvgrl.graphs.features import CentredMatrix, FeatureEncoder
+from mvgrl.graphs.features import CentredMatrix
 from mvgrl.matrices import DenseMatrix, Matrix
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.factorisation import VECTOR_SIZE, as_vectors, principal_components
 from mvgrl.methods.mvgrl import shared_inputs
+from mvgrl.positions import feature_encoder
 from mvgrl.settings import Output, Settings
 from mvgrl.views import Adjacency, view_matrix
 
@@ -55,7 +56,7 @@ class PropagatedOnce(Method):
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
-        encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(dataset.graph)
+        encoder = feature_encoder(settings.features, settings.normalise, settings.degree_cap).fit(dataset.graph)
         features = encoder.transform(dataset.graph).to(context.device)
         view = view_matrix(Adjacency(), dataset.graph, cache=context.cache).to(context.device)
         with torch.no_grad():

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mvgrl.datasets import Dataset
-from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.methods.base import Context, Method, Outcome
+from mvgrl.positions import feature_encoder
 from mvgrl.settings import Output, Settings
 
 
@@ -21,7 +21,7 @@ class Raw(Method):
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
-        encoder = FeatureEncoder(settings.features, settings.normalise, settings.degree_cap).fit(dataset.graph)
+        encoder = feature_encoder(settings.features, settings.normalise, settings.degree_cap).fit(dataset.graph)
         features = encoder.transform(dataset.graph).dense().numpy()
         if settings.task == "graph":
             features = np.add.reduceat(features, dataset.graph.offsets[:-1], axis=0)
