@@ -71,6 +71,7 @@ class Experiment:
     preset: str = ""
     structure_only: bool = False  # features and node labels are removed first
     splits: int = 1
+    skips: Mapping[str, str] = field(default_factory=dict, hash=False)  # the protocol that a dataset is too large for
     baseline: bool = False  # rows are compared with the first
 
     def variants_for(self, dataset: str) -> list[Variant]:
@@ -79,9 +80,13 @@ class Experiment:
         here = [one for one in self.variants if not one.datasets or dataset in one.datasets]
         return [one for one in here if one.task in ("", task) and task in one.how.tasks]
 
+    def protocols_for(self, dataset: str) -> tuple[str, ...]:
+        """Return the names of the protocols of a dataset."""
+        return tuple(name for name in self.protocols if name != self.skips.get(dataset))
+
     def scores_for(self, dataset: str) -> list[Score]:
         """Return the scores shown for a dataset."""
-        chosen = (PROTOCOLS[name] for name in self.protocols)
+        chosen = (PROTOCOLS[name] for name in self.protocols_for(dataset))
         names = [name for one in chosen if one.task == task_of(dataset) for name in one.scores]
         return [SCORES[name] for name in names if not self.shown or name in self.shown]
 
