@@ -272,14 +272,15 @@ def test_invalid_arguments_are_rejected(words: list[str], message: str, capsys: 
 def test_list_shows_the_published_runs_where_there_are_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
     assert main(["reproduce", "list", "--json"]) == 0
     shown = capsys.readouterr()
     assert "there is no results/runs.jsonl here; these are the published runs" in shown.err
     found = json.loads(shown.out)
     assert found["ledger"] == str(published_runs())
     assert next(row for row in found["experiments"] if row["experiment"] == "node-classification")["done"] > 100
-    assert list(tmp_path.iterdir()) == []
+    assert list(Path().iterdir()) == []
     Path("results").mkdir()
     Path("results/runs.jsonl").touch()
     assert main(["reproduce", "list", "--json"]) == 0
