@@ -164,8 +164,18 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("what", ["settings", "seed", "structure", "features"])
-def test_checkpoint_of_another_run_is_rejected(what: str, finished_run: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [
+        ("settings", "learning_rate was 0.001, not 0.1;"),
+        ("seed", "its seed is different;"),
+        ("structure", "its graph is different;"),
+        ("features", "its graph is different;"),
+    ],
+)
+def test_checkpoint_of_another_run_is_rejected_and_says_what_differs(
+    what: str, named: str, finished_run: bytes, tmp_path: Path
+) -> None:
     path = tmp_path / "run.safetensors"
     path.write_bytes(finished_run)
     graph, settings, seed = random_graph(), NODE, 0
@@ -177,7 +187,7 @@ def test_checkpoint_of_another_run_is_rejected(what: str, finished_run: bytes, t
         graph = random_graph(seed=1)
     else:
         graph = Graph(graph.adjacency, graph.features + 1)
-    with pytest.raises(CheckpointError, match="belongs to another run"):
+    with pytest.raises(CheckpointError, match=f"belongs to another run: {named}"):
         fit(graph, settings, seed=seed, device="cpu", checkpoint=path, resume=True)
 
 

@@ -52,7 +52,8 @@ class RunState:
         for index, values in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{index}/{name}": tensor for name, tensor in values.items()}
         tensors["generator"] = self.generator.get_state()
-        about = {"format": _FORMAT, "identity": self.identity, "losses": self.history.losses}
+        settings = self.model.settings.content
+        about = {"format": _FORMAT, "identity": self.identity, "settings": settings, "losses": self.history.losses}
         with atomic_write(path) as temporary:
             write_tensors(temporary, tensors, metadata={"mvgrl": json.dumps(about)})
 
@@ -90,12 +91,29 @@ class RunState:
             raise ValueError("it does not say which run it belongs to")
         if identity != self.identity:
             raise CheckpointError(
-                f"{path} belongs to another run ({shown(identity)}, this one is {self.identity!r}): resume with the "
-                "settings, seed and graph it was started with, or start a new run under another name"
+                f"{path} belongs to another run: {self._difference(identity, about.get('settings'))}; resume as it was "
+                "started, or start a new run under another name"
             )
         losses = checked_losses(about.get("losses"), self.model.settings.epochs)
         check_layouts(file.layouts, self._expected(file, trained=bool(losses)))
         return losses
+
+    def _difference(self, identity: str, settings: object) -> str:
+        """Say what differs between this run and the one that a file belongs to."""
+        own = self.model.settings.content
+        before = settings if isinstance(settings, dict) else own
+        changed = [
+            f"{name} was {shown(before.get(name))}, not {shown(own.get(name))}"
+            for name in sorted({*own, *before})
+            if before.get(name) != own.get(name)
+        ]
+        if not changed:
+            names = ("settings", "seed", "graph")
+            pairs = zip(names, identity.split("-"), self.identity.split("-"), strict=False)
+            changed = [
+                f"its {name} {'are' if name == 'settings' else 'is'} different" for name, a, b in pairs if a != b
+            ]
+        return ", ".join(changed[:5]) or "its name is different"
 
     def _expected(self, file: TensorFile, *, trained: bool) -> dict[str, Layout]:
         """The layout of every tensor of this run; before the first epoch, there is nothing best and no optimizer."""

@@ -85,6 +85,6 @@ def check_name(what: str, name: Any, known: Collection[str], error: type[MVGRLEr
         return
     if not known:
         raise error(f"unknown {what} {shown(name)}; there are none to choose from")
-    near = get_close_matches(str(name)[:100].lower(), known, n=1, cutoff=0.4)
+    near = get_close_matches(str(name)[:100].lower(), known, n=1)
     hint = f"did you mean {near[0]!r}? Choose one of" if near else "choose one of"
     raise error(f"unknown {what} {shown(name)}; {hint} {', '.join(map(repr, known))}")

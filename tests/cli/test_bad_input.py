@@ -228,7 +228,7 @@ def test_full_disk_keeps_the_old_model(run, graph, files_up_to):
     before = {path.name: path.read_bytes() for path in Path("model").iterdir()}
     names = ",".join(f"x{i}" for i in range(1000))
     write("wide.csv", f"id,{names}\n" + "".join(f"n{i},{','.join(map(str, range(i, i + 1000)))}\n" for i in range(12)))
-    line = "train edges.csv --nodes wide.csv -o model --hidden 1 --epochs 0 -q"
+    line = "train edges.csv --nodes wide.csv -o model --hidden 1 --epochs 0 -q --overwrite"
     with files_up_to(18_000):  # the model also holds the means and deviations of the features, unlike the checkpoint
         outcome = run(line, code=1)
     assert outcome.err == "mvgrl: model cannot be written: File too large; free some space or choose another path\n"

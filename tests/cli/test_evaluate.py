@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from mvgrl.datasets import load
-from mvgrl.evaluation import clustering_scores, cross_validate, linear_scores, logistic_scores, random_splits
+from mvgrl.evaluation import (
+    clustering_scores,
+    cross_validate,
+    linear_scores,
+    logistic_scores,
+    random_splits,
+    regression_scores,
+    regression_splits,
+)
 from mvgrl.tables.embeddings import Embeddings, write_embeddings
 
 
@@ -130,7 +138,7 @@ def test_clustering(run, labelled):
     vectors, names = labelled
     expected = clustering_scores(vectors, names, runs=3, seed=5)
     result = run("evaluate v.parquet --labels labels.csv --protocol clustering --splits 3 --seed 5 --json").json
-    assert list(result) == ["protocol", "splits", "nmi", "ari"]
+    assert list(result) == ["protocol", "splits", "nmi", "ari", "rows", "labelled"]
     assert (result["protocol"], result["splits"]) == ("clustering", 3)
     assert result["nmi"] == scores(expected["nmi"])
     assert result["ari"] == scores(expected["ari"])
@@ -142,7 +150,7 @@ def test_svm(run, labelled):
     found = cross_validate(vectors, names, folds=4, runs=2, seed=5)
     line = "evaluate v.parquet --labels labels.csv --protocol svm --folds 4 --splits 2 --seed 5"
     result = run(f"{line} --json").json
-    assert list(result) == ["protocol", "splits", "accuracy", "macro_f1", "best_c_accuracy"]
+    assert list(result) == ["protocol", "splits", "accuracy", "macro_f1", "best_c_accuracy", "rows", "labelled"]
     assert (result["protocol"], result["splits"]) == ("svm", 2)
     assert result["accuracy"] == scores(found.nested_accuracy)
     assert result["macro_f1"] == scores(found.nested_macro_f1)
@@ -173,7 +181,9 @@ def test_rows_without_a_label_do_not_change_clustering_or_svm(run, labelled, pro
         run(f"evaluate {table}.parquet --labels some.csv --protocol {protocol} --splits 2 --json").json
         for table in ("v", "known")
     )
+    assert (some.pop("rows"), known.pop("rows")) == (60, 40)
     assert some == known
+    assert some["labelled"] == 40
 
 
 def test_rows_without_a_label_are_skipped(run, labelled):
@@ -199,12 +209,13 @@ def test_default_is_twenty_random_splits_and_a_line_per_score(run, labelled):
     outcome = run("evaluate v.parquet --labels labels.csv")
     lines = outcome.out.splitlines()
     assert lines[0] == "logistic: 20 random splits, 10% train, 10% validation"
-    assert [line.split()[0] for line in lines[1:]] == ["accuracy", "macro-F1"]
+    assert [line.split()[0] for line in lines[1:]] == ["accuracy", "macro-F1", "labelled"]
+    assert lines[-1].split() == ["labelled", "rows", "60", "of", "60"]
     outcome = run("evaluate v.parquet --labels labels.csv --protocol linear")
     lines = outcome.out.splitlines()
     assert outcome.err == ""
     assert lines[0] == "linear: 20 random splits, 10% train, 10% validation"
-    assert [line.split()[0] for line in lines[1:]] == ["accuracy", "macro-F1", "validation"]
+    assert [line.split()[0] for line in lines[1:]] == ["accuracy", "macro-F1", "validation", "labelled"]
     shown = run("evaluate v.parquet --labels labels.csv --protocol clustering").out
     assert shown.splitlines()[0] == "clustering: 10 runs of K-Means"
     assert "NMI" in shown
@@ -279,3 +290,53 @@ def test_dataset_has_its_own_columns(refused, labelled, cora):
 def test_single_class_is_rejected(refused, labelled):
     write_rows("same.csv", "id,label", [f"n{i},ape" for i in range(60)])
     refused("evaluate v.parquet --labels same.csv", "only the class ape", "two classes")
+
+
+@pytest.fixture
+def measured(labelled):
+    """A price for all but one of the sixty nodes, a linear function of its vector with noise, in prices.csv."""
+    vectors, _ = labelled
+    prices = vectors @ np.array([1.0, -2.0, 0.5]) + np.random.default_rng(1).normal(scale=0.1, size=60)
+    write_rows("prices.csv", "id,label", [f"n{i},{prices[i]:.4f}" for i in range(59)])
+    return vectors, np.append(np.round(prices[:59], 4), np.nan)
+
+
+def test_measurements_are_regressed(run, measured):
+    vectors, prices = measured
+    line = "evaluate v.parquet --labels prices.csv --train-fraction .5 --splits 3"
+    splits = regression_splits(prices, train_fraction=0.5, count=3)
+    expected = regression_scores(vectors, prices, splits)
+    result = run(f"{line} --json").json
+    assert list(result) == ["protocol", "splits", "r2", "mae", "rows", "labelled"]
+    assert (result["protocol"], result["splits"], result["labelled"]) == ("regression", 3, 59)
+    assert result["r2"] == scores(expected["r2"])
+    assert result["mae"] == scores(expected["mae"])
+    assert result["r2"]["mean"] > 0.9
+    assert [text.split()[0] for text in run(line).out.splitlines()] == ["regression:", "R²", "mean", "labelled"]
+
+
+def test_split_of_a_file_is_used_for_regression(run, measured):
+    vectors, prices = measured
+    part = np.array(["train", "val", "test", "train", "train"] * 12)
+    write_rows("split.csv", "id,split", [f"n{i},{part[i]}" for i in range(59)])
+    split = {name: np.flatnonzero(part[:59] == name) for name in ("train", "val", "test")}
+    result = run("evaluate v.parquet --labels prices.csv --split split.csv --json").json
+    assert result["mae"] == scores(regression_scores(vectors, prices, [split])["mae"])
+
+
+@pytest.mark.parametrize("protocol", ["logistic", "linear", "clustering", "svm"])
+def test_measurements_are_not_scored_as_classes(run, measured, protocol):
+    outcome = run(f"evaluate v.parquet --labels prices.csv --protocol {protocol}", code=2)
+    assert "prices.csv are numbers with fractions, not classes; use --protocol regression" in outcome.err
+
+
+def test_text_is_not_regressed(run, labelled):
+    outcome = run("evaluate v.parquet --labels labels.csv --protocol regression", code=2)
+    assert "labels.csv are not numbers" in outcome.err
+
+
+def test_whole_numbers_can_be_classes_or_measurements(run, labelled):
+    write_rows("years.csv", "id,label", [f"n{i},{1960 + i % 3}" for i in range(60)])
+    line = "evaluate v.parquet --labels years.csv --splits 2 --json"
+    assert run(line).json["protocol"] == "logistic"
+    assert run(f"{line} --protocol regression").json["r2"]["mean"] < 1

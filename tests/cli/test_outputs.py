@@ -134,4 +134,4 @@ def test_model_folder_with_files_of_the_user_is_kept(refused, run, graph):
     line = f"train model/{graph} -o model {SMALL}"
     refused(line, "model", "edges.csv", "nothing was written")
     Path("model/edges.csv").rename("edges.csv")
-    run(f"train {graph} -o model {SMALL}")
+    run(f"train {graph} -o model {SMALL} --overwrite")

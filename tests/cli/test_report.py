@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.ledger import Ledger, Run, published_runs
 from mvgrl.experiments.recipes import load_recipe
 
 
@@ -57,8 +57,15 @@ def test_unwritable_paths_are_rejected(ledger, refused):
     assert "--output" in refused("report")
 
 
+def test_the_report_is_of_the_published_runs_where_there_are_none(run, folder):
+    result = run("report -o report.html --json").json
+    assert result["ledger"] == str(published_runs())
+    assert "results/runs.jsonl" in run("report -o report.html").err
+    assert result["runs"] > 1000
+
+
 def test_a_missing_or_empty_ledger_is_rejected_and_the_command_is_named(refused):
-    refused("report -o report.html", "there is no ledger results/runs.jsonl", "mvgrl reproduce node-classification")
+    refused("report --ledger a.jsonl -o a.html", "there is no ledger a.jsonl", "mvgrl reproduce node-classification")
     Path("empty.jsonl").touch()
     refused("report --ledger empty.jsonl -o report.md", "empty.jsonl contains no runs", "mvgrl reproduce")
     refused("report --ledger . -o report.md", "cannot be read: Is a directory")

@@ -12,7 +12,7 @@ import pytest
 from mvgrl.cli import main
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.experiment import Variant
-from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.ledger import Ledger, Run, published_runs
 from mvgrl.settings import literal
 
 TINY = '[best]\nviews = ["adjacency", "ppr:top_k=8"]\nhidden = 16\nepochs = 3\n'
@@ -258,7 +258,7 @@ def test_all_prints_every_table(graph_flags: list[str], capsys: pytest.CaptureFi
         (["all", "--plot", "a.svg"], "all has no axis to plot over; omit --plot"),
         (["list", "--plot", "a.svg"], "list has no axis to plot over; omit --plot"),
         (["sweep-t", "--plot", "/dev/null/t.svg"], "t.svg cannot be written"),
-        (["list", "--dataset", "coar"], "unknown dataset 'coar'; did you mean 'cora'?"),
+        (["list", "--dataset", "coar", "--ledger", "own.jsonl"], "unknown dataset 'coar'; did you mean 'cora'?"),
     ],
 )
 def test_invalid_arguments_are_rejected(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,3 +267,23 @@ def test_invalid_arguments_are_rejected(words: list[str], message: str, capsys: 
     assert shown.out == ""
     assert message in shown.err
     assert len(shown.err.splitlines()) == 1
+
+
+def test_list_shows_the_published_runs_where_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert main(["reproduce", "list", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "there is no results/runs.jsonl here; these are the published runs" in shown.err
+    found = json.loads(shown.out)
+    assert found["ledger"] == str(published_runs())
+    assert next(row for row in found["experiments"] if row["experiment"] == "node-classification")["done"] > 100
+    assert list(Path().iterdir()) == []
+    Path("results").mkdir()
+    Path("results/runs.jsonl").touch()
+    assert main(["reproduce", "list", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert all(row["done"] == 0 for row in json.loads(shown.out)["experiments"])

@@ -44,9 +44,10 @@ def test_stdout_is_empty_without_json(run, graph, small):
     assert outcome.err.splitlines()[-1].endswith("the model is in model")
 
 
-def test_existing_model_is_replaced(run, graph, small):
+def test_existing_model_is_only_replaced_with_overwrite(refused, run, graph, small):
     run(f"train {graph} -o model {small}")
-    run(f"train {graph} -o model --hidden 8 --epochs 3")
+    refused(f"train {graph} -o model --hidden 8 --epochs 3", "model is already a model", "--overwrite")
+    run(f"train {graph} -o model --hidden 8 --epochs 3 --overwrite")
     assert json.loads(Path("model/config.json").read_text())["settings"]["hidden"] == 8
 
 

@@ -10,12 +10,15 @@ from importlib import import_module
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 import mvgrl
+from mvgrl.cli.spelling import as_flags
 from mvgrl.cli.streams import discard, safe_streams
 from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError, shown
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 
 VERBS = ("demo", "embed", "train", "apply", "evaluate", "map", "datasets", "info", "reproduce", "report")
+
+_OF_TABLES = ("id_column", "label_column", "data_root")  # parameters whose names no file of settings has
 
 
 def make_app() -> App:
@@ -55,7 +58,7 @@ def _run(words: list[str]) -> int:
         problem = f"unexpected arguments: {' '.join(unused)}." if unused else error
         return _refuse(f"{problem} See mvgrl {words[0] + ' ' if words and words[0] in VERBS else ''}--help.")
     except (InputError, SettingsError, CheckpointError) as error:
-        return _refuse(str(error))
+        return _refuse(as_flags(str(error), _OF_TABLES))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has closed it

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from mvgrl.tables.embeddings import Embeddings
     from mvgrl.tables.labels import Split
 
-PROTOCOLS = {"linear": 20, "logistic": 20, "clustering": 10, "svm": 5}  # the default number of splits or runs of each
+PROTOCOLS = {
+    "logistic": 20,
+    "linear": 20,
+    "regression": 20,
+    "clustering": 10,
+    "svm": 5,
+}  # the default number of splits or runs of each
+SPLIT_PROTOCOLS = ("logistic", "linear", "regression")
 
 
 def run(
@@ -26,12 +33,12 @@ def run(
     /,
     *,
     labels: Annotated[str, Parameter(help="A table (id, label), or the name of a dataset.")],
-    protocol: Annotated[str, Parameter(help="logistic, linear, clustering or svm.")] = "logistic",
+    protocol: Annotated[str | None, flag("logistic, linear, regression, clustering or svm.")] = None,
     id_column: Annotated[str | None, flag("The id column of the table of labels (id).")] = None,
     label_column: Annotated[str | None, flag("The label column of the table of labels (label).")] = None,
-    split: Annotated[Path | None, flag("linear, logistic: a table of id and split (train, val or test).")] = None,
-    train_fraction: Annotated[float | None, flag("linear, logistic: train share of random splits (0.1).")] = None,
-    val_fraction: Annotated[float | None, flag("linear, logistic: validation share of random splits (0.1).")] = None,
+    split: Annotated[Path | None, flag("A table of id and split (train, val or test).")] = None,
+    train_fraction: Annotated[float | None, flag("Train share of random splits (0.1).")] = None,
+    val_fraction: Annotated[float | None, flag("Validation share of random splits (0.1).")] = None,
     splits: Annotated[
         int | None,
         flag("Number of random splits (20), or of runs of K-Means (10) or cross-validation (5).", converter=whole),
@@ -54,9 +61,11 @@ def run(
     logistic: logistic regression trained on the train rows, with the regularisation chosen on the val rows, and scored
     on the test rows; uses the split of --split, else of the named dataset, else random splits. linear: the same, but
     without regularisation and stopped after 300 steps of Adam, as in the paper; use it with the paper's vectors only.
+    regression: ridge regression of numbers, with the same splits; it is the default where labels are numbers with
+    fractions and more than 10 different values, or whole numbers with more than 100.
     clustering: K-Means with one cluster per class, compared with the classes.
-    svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent, NMI and ARI are at most 1;
-    each is reported as mean and standard deviation.
+    svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent, NMI, ARI and R² are at
+    most 1; each is reported as mean and standard deviation. Rows without a label are not scored.
 
     Parameters
     ----------
@@ -64,10 +73,11 @@ def run(
         .parquet or .csv (id, and one list column or numeric columns), or .npy.
     """
     console = Console(common)
-    check_name("protocol", protocol, PROTOCOLS)
     only_linear = {"split": split, "train-fraction": train_fraction, "val-fraction": val_fraction}
-    _refuse_unused(protocol, ("linear", "logistic"), only_linear)
-    _refuse_unused(protocol, ("svm",), {"folds": folds})
+    if protocol is not None:
+        check_name("protocol", protocol, PROTOCOLS)
+        _refuse_unused(protocol, SPLIT_PROTOCOLS, only_linear)
+    _refuse_unused(protocol or "logistic", ("svm",), {"folds": folds})
     for name, value, least in (("splits", splits, 1), ("folds", folds, 2)):
         if value is not None and value < least:
             raise SettingsError(f"--{name} is {value}; it must be at least {least}")
@@ -76,25 +86,47 @@ def run(
 
     from mvgrl.cli.labels import labels_of
     from mvgrl.evaluation import summary
+    from mvgrl.evaluation.checks import is_known
     from mvgrl.runtime import resolve_device
     from mvgrl.tables.embeddings import read_embeddings
 
     where = resolve_device(device or "auto")
     table = read_embeddings(embeddings)
     names, dataset = labels_of(table, labels, id_column, label_column, data_root, console)
+    protocol = _fitting(protocol, names, labels)
+    labelled = int(is_known(names).sum())
     count = splits if splits is not None else PROTOCOLS[protocol]
     with console.busy("scoring"):
-        if protocol in ("linear", "logistic"):
-            parts, how = _parts(table, names, labels, dataset, split, train_fraction, val_fraction, splits, seed or 0)
-            scores = (_linear if protocol == "linear" else _logistic)(table, names, parts, seed or 0, where)
-            count = len(parts)
+        if protocol in SPLIT_PROTOCOLS:
+            fractions = train_fraction, val_fraction
+            parts, how = _parts(protocol, table, names, labels, dataset, split, fractions, splits, seed or 0)
+            score = {"linear": _linear, "logistic": _logistic, "regression": _regression}[protocol]
+            scores, count = score(table, names, parts, seed or 0, where), len(parts)
         elif protocol == "clustering":
             scores, how = _clustering(table, names, count, seed or 0, where), f"{count} runs of K-Means"
         else:
             scores = _svm(table, names, count, folds or 10, seed or 0, where)
             how = f"{count} runs of nested {folds or 10}-fold cross-validation"
     means = summary(scores)
-    console.result({"protocol": protocol, "splits": count, **means}, _as_text(f"{protocol}: {how}", means))
+    text = f"{_as_text(f'{protocol}: {how}', means)}\n  {'labelled rows':<20} {labelled:,} of {len(names):,}"
+    counts = {"rows": len(names), "labelled": labelled}
+    console.result({"protocol": protocol, "splits": count, **means, **counts}, text)
+
+
+def _fitting(protocol: str | None, names: np.ndarray, labels: str) -> str:
+    """Return the protocol for the labels; classes cannot be regressed, nor numbers with fractions classified."""
+    from mvgrl.evaluation.regression import has_fractions, is_continuous
+
+    if protocol is None:
+        return "regression" if is_continuous(names) else "logistic"
+    if protocol == "regression" and names.dtype.kind not in "iuf":
+        raise SettingsError(f"the labels of {labels} are not numbers, so they cannot be regressed; omit --protocol")
+    if protocol != "regression" and is_continuous(names) and has_fractions(names):
+        raise SettingsError(
+            f"the labels of {labels} are numbers with fractions, not classes; use --protocol regression, or choose "
+            "another column with --label-column"
+        )
+    return protocol
 
 
 def _refuse_unused(chosen: str, wanted: tuple[str, ...], flags: dict[str, Any]) -> None:
@@ -104,39 +136,43 @@ def _refuse_unused(chosen: str, wanted: tuple[str, ...], flags: dict[str, Any]) 
 
 
 def _parts(
+    protocol: str,
     table: Embeddings,
     names: np.ndarray,
     labels: str,
     dataset: Dataset | None,
     split: Path | None,
-    train_fraction: float | None,
-    val_fraction: float | None,
+    fractions: tuple[float | None, float | None],
     splits: int | None,
     seed: int,
 ) -> tuple[list[dict[str, np.ndarray]], str]:
     """Return the splits and a description: those of a file, of the dataset unless options say otherwise, or random."""
-    from mvgrl.evaluation import random_splits
+    from mvgrl.evaluation import random_splits, regression_splits
     from mvgrl.tables.columns import Place
     from mvgrl.tables.labels import Split, read_split
 
+    classes = protocol != "regression"
     if split is not None:
-        return [_given_split(table, names, read_split(split), labels)], f"the split of {split}"
-    random_requested = any(value is not None for value in (train_fraction, val_fraction, splits))
+        return [_given_split(table, names, read_split(split), labels, classes=classes)], f"the split of {split}"
+    random_requested = any(value is not None for value in (*fractions, splits))
     if dataset is not None and dataset.splits is not None and not random_requested:
         import numpy as np
 
         ids = np.concatenate(list(dataset.splits.values()))
         parts = np.repeat(list(dataset.splits), [len(part) for part in dataset.splits.values()])
         own = Split(ids, place=Place(dataset.name), parts=parts)
-        return [_given_split(table, names, own, labels)], f"the split of {dataset.name}"
-    fractions = [0.1 if value is None else value for value in (train_fraction, val_fraction)]
-    count = PROTOCOLS["linear"] if splits is None else splits
-    drawn = random_splits(names, train_fraction=fractions[0], val_fraction=fractions[1], count=count, seed=seed)
-    return drawn, f"{count} random splits, {fractions[0]:.0%} train, {fractions[1]:.0%} validation"
+        return [_given_split(table, names, own, labels, classes=classes)], f"the split of {dataset.name}"
+    train, val = (0.1 if value is None else value for value in fractions)
+    count = PROTOCOLS[protocol] if splits is None else splits
+    draw = random_splits if classes else regression_splits
+    drawn = draw(names, train_fraction=train, val_fraction=val, count=count, seed=seed)
+    return drawn, f"{count} random splits, {train:.0%} train, {val:.0%} validation"
 
 
-def _given_split(table: Embeddings, names: np.ndarray, split: Split, labels: str) -> dict[str, np.ndarray]:
-    """Convert a split to rows of the embeddings; every row needs a label, and its class must be in train."""
+def _given_split(
+    table: Embeddings, names: np.ndarray, split: Split, labels: str, *, classes: bool
+) -> dict[str, np.ndarray]:
+    """Convert a split to rows of the embeddings; every row needs a label, and classes must all be in train."""
     import numpy as np
 
     from mvgrl.evaluation.checks import is_known
@@ -144,7 +180,7 @@ def _given_split(table: Embeddings, names: np.ndarray, split: Split, labels: str
     from mvgrl.tables.labels import splits_for
 
     parts = splits_for(table, split)
-    train_classes = names[parts["train"]]
+    train_classes = names[parts["train"] if classes else slice(None)]
     for part, rows in parts.items():
         odd = rows[~(is_known(names[rows]) & np.isin(names[rows], train_classes))]
         if not len(odd):
@@ -176,6 +212,12 @@ def _logistic(table: Embeddings, names: np.ndarray, parts: Any, seed: int, devic
         # Where classes can be separated, the weakest penalties do not converge; they are candidates as they are.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return logistic_scores(table.vectors, names, parts, device=device)  # deterministic: it needs no seed
+
+
+def _regression(table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any) -> dict[str, np.ndarray]:
+    from mvgrl.evaluation import regression_scores
+
+    return regression_scores(table.vectors, names, parts)  # deterministic: it needs no seed
 
 
 def _clustering(table: Embeddings, names: np.ndarray, runs: int, seed: int, device: Any) -> dict[str, np.ndarray]:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, flag
+from mvgrl.cli.options import Common, flag, readable_ledger
 
 
 def run(
     *,
     output: Annotated[Path, flag("The report: .html or .md.", alias="-o")],
-    ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
+    ledger: Annotated[Path | None, flag("The file of runs (results/runs.jsonl).")] = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
     """Write a report of all runs as one web page, with the paper's numbers next to ours.
@@ -23,13 +23,15 @@ def run(
     ```
 
     The page is one file that loads nothing else: tables, differences to the paper, figures, failures, and the settings
-    and machine behind every number. Nothing is run; use mvgrl reproduce to fill the ledger.
+    and machine behind every number. Nothing is run; use mvgrl reproduce to fill the ledger. Where there is none, the
+    report is of the published runs, which come with mvgrl.
     """
     console = Console(common)
 
     from mvgrl.reports.report import write_report
     from mvgrl.tables.paths import check_not_input
 
+    ledger = readable_ledger(ledger, console)
     check_not_input(output, (ledger,))
     counts = write_report(output, ledger)
     passed = f"; lines skipped: {counts['passed_over']:,}" if counts["passed_over"] else ""

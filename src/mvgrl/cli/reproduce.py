@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, flag, whole
+from mvgrl.cli.options import LEDGER, Common, Device, flag, readable_ledger, whole
 
 
 def run(
@@ -33,7 +33,7 @@ def run(
     ] = None,
     plot: Annotated[Path | None, flag("Also plot a sweep or ablation-batch-size, as .svg.")] = None,
     retry_failed: Annotated[bool, flag("Run again the runs that failed.")] = False,
-    ledger: Annotated[Path, flag("The file of runs (results/runs.jsonl).")] = Path("results/runs.jsonl"),
+    ledger: Annotated[Path | None, flag("The file of runs (results/runs.jsonl).")] = None,
     recipes: Annotated[Path | None, flag("A folder of recipes, node/ and graph/DATASET.toml (ours).")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     device: Device = None,
@@ -56,7 +56,8 @@ def run(
     counts for both node tables if their recipes agree, and for every ablation with the same settings. The main tables
     also show controls, such as the untrained encoder and propagated features. An ablation changes one thing in each
     dataset's recipe and has no controls. A sweep goes beyond the paper and changes one number; the sweep over labels
-    also shows propagated features. A run that fails is recorded with its reason, and the others continue.
+    also shows propagated features. A run that fails is recorded with its reason, and the others continue. Where there
+    is no ledger, list shows the published one, which comes with mvgrl.
 
     Parameters
     ----------
@@ -82,12 +83,15 @@ def run(
         from mvgrl.tables.paths import check_not_input
 
         check_plot(plot, name)
-        check_not_input(plot, (ledger,))
-    lines = Ledger(ledger)
+        check_not_input(plot, (ledger or LEDGER,))
     if name == "list":
+        ledger = readable_ledger(ledger, console)
+        lines = Ledger(ledger)
         rows = overview(lines, datasets=dataset, runs=runs, recipes=recipes)
         console.result({"experiments": rows, "ledger": str(ledger)}, _as_list(rows))
         return
+    ledger = ledger or LEDGER
+    lines = Ledger(ledger)
     options: dict[str, Any] = dict(
         datasets=dataset,
         runs=runs,

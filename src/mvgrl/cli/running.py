@@ -19,6 +19,7 @@ from mvgrl.cli.configuration import RUN, read_config
 from mvgrl.cli.inputs import notes_of, open_graph
 from mvgrl.cli.interrupts import Interrupts
 from mvgrl.cli.options import given
+from mvgrl.cli.spelling import spelled_as_flags
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.settings import TASKS, Output, Settings
 from mvgrl.tables.atomic import check_writable
@@ -61,6 +62,13 @@ class Job:
 
 def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device: str | None, console: Console) -> Job:
     """Read the graph and choose what was left open; one line says what was chosen and why."""
+    with spelled_as_flags(given(chosen)):
+        return _prepared(graph, source, chosen, seed, device, console)
+
+
+def _prepared(
+    graph: str, source: Source, chosen: Chosen, seed: int | None, device: str | None, console: Console
+) -> Job:
     started = time.perf_counter()
     flags = given(chosen)
     if chosen.temperature is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Chosen, Common, Device, Seed, Source, flag
-from mvgrl.errors import SettingsError
+from mvgrl.errors import InputError, SettingsError
 
 
 def run(
@@ -18,6 +18,7 @@ def run(
     source: Source = Source(),  # noqa: B008 (frozen)
     chosen: Chosen = Chosen(),  # noqa: B008
     resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
+    overwrite: Annotated[bool, flag("Replace an existing model.")] = False,
     print_config: Annotated[bool, flag("Print the settings that would be used, as TOML, and stop.")] = False,
     seed: Seed = None,
     device: Device = None,
@@ -32,7 +33,7 @@ def run(
     ```
 
     The model is a folder: config.json, model.safetensors and a README.md that says what it was trained on. An
-    interrupted run (Ctrl-C, kill) continues with --resume.
+    interrupted run (Ctrl-C, kill) continues with --resume. A model that exists is only replaced with --overwrite.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ def run(
 
     if output is not None:
         check_model_folder(output)
+        if (output / "model.safetensors").exists() and not (overwrite or resume or print_config):
+            raise InputError(f"{output} is already a model; add --overwrite to replace it, or choose another name")
         check_unfinished(output, resume=resume)
     job = prepare(graph, source, chosen, seed, device, console)
     if print_config or output is None:

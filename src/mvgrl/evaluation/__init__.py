@@ -3,6 +3,7 @@
 from mvgrl.evaluation.clustering import cluster, clustering_scores
 from mvgrl.evaluation.linear_probe import linear_predictions, linear_probe
 from mvgrl.evaluation.logistic import LogisticFit, logistic_fit, logistic_predictions, logistic_probe
+from mvgrl.evaluation.regression import is_continuous, regression_scores, regression_splits
 from mvgrl.evaluation.split_scores import linear_scores, logistic_scores, summary
 from mvgrl.evaluation.splits import random_splits
 from mvgrl.evaluation.svm import LinearSVM, cross_validate
@@ -15,6 +16,7 @@ __all__ = [
     "cluster",
     "clustering_scores",
     "cross_validate",
+    "is_continuous",
     "linear_predictions",
     "linear_probe",
     "linear_scores",
@@ -24,6 +26,8 @@ __all__ = [
     "logistic_scores",
     "propagated",
     "random_splits",
+    "regression_scores",
+    "regression_splits",
     "summary",
     "untrained",
 ]

@@ -16,7 +16,7 @@ class Score:
     name: str  # in the ledger and in JSON
     label: str  # in a table
     title: str  # in a sentence or on the axis of a chart
-    share: bool = False  # a share of 1; otherwise in percent
+    share: bool = False  # at most 1, or a number without a unit; otherwise in percent
 
     @property
     def digits(self) -> int:
@@ -52,5 +52,7 @@ SCORES = {
         Score("best_c_accuracy", "best-C accuracy", "accuracy (best-C)"),
         Score("nmi", "NMI", "NMI", share=True),
         Score("ari", "ARI", "ARI", share=True),
+        Score("r2", "R²", "R²", share=True),
+        Score("mae", "mean absolute error", "mean absolute error", share=True),
     )
 }
