@@ -108,7 +108,7 @@ def test_rows_that_do_not_match_are_rejected_by_id(rejects):
     rejects(graph, "features", "'f'", "not numeric", features=table.assign(f="text"))
     rejects((graph, X), "twice", features=X)
     rejects(graph, "shape (3,)", features=X[:, 0])
-    rejects(pd.DataFrame(EDGES), "no columns", features=pd.DataFrame(index=range(3)))
+    rejects(nx.path_graph(3), "no columns", "omit features", features=pd.DataFrame(index=range(3)))
 
 
 def test_a_matrix_in_the_order_of_the_nodes_works_as_advised():

@@ -63,13 +63,9 @@ def _with_features(thing: Any, features: Any) -> NamedGraph:
     has_ids = False
     if is_table(features):
         features, has_ids = given.with_ids(features)
-    edges = _edges_alone(thing)
-    if edges is not None:
-        if has_ids:
-            return _from_tables(edges, features)
-        if is_table(features) and (is_table(thing) or not find_ends(thing).numbered):
-            raise InputError(f"features is a table without ids; {given.BY_ID}, or a matrix whose row i is node i's")
-        return given.by_number(_convert(thing), features)
+    ends = None if is_table(thing) else find_ends(thing)
+    if is_table(thing) or ends is not None:
+        return _edges_with_features(thing, ends, features, has_ids)
     named = _convert(thing)
     if has_ids:
         return given.by_id(named, features)
@@ -78,12 +74,13 @@ def _with_features(thing: Any, features: Any) -> NamedGraph:
     return given.by_order(named, features, sure=not {"networkx", "igraph"} & packages_of(thing))
 
 
-def _edges_alone(thing: Any) -> Any:
-    """Return a table of edges if the object has nothing but edges, so that its nodes have no order; else None."""
-    if is_table(thing):
-        return thing
-    ends = find_ends(thing)
-    return None if ends is None else to_table(ends)
+def _edges_with_features(thing: Any, ends: Ends | None, features: Any, has_ids: bool) -> NamedGraph:
+    """Give features to edges alone, whose nodes have no order that their owner knows."""
+    if has_ids:
+        return _from_tables(thing if ends is None else to_table(ends), features)
+    if is_table(features) and not (ends and ends.numbered):
+        raise InputError(f"features is a table without ids; {given.BY_ID}, or a matrix whose row i is node i's")
+    return given.by_number(_from_tables(thing) if ends is None else _from_ends(ends), features)
 
 
 def _convert(thing: Any) -> NamedGraph:
