@@ -77,11 +77,11 @@ def rejects(input_error):
         "arrow",
         "mixed",
         "batches",
-        "categories",
-        "no name",
+        "types",
+        "bare",
         "polars",
         "lazy",
-        "two",
+        "2",
     ],
 )
 def test_every_type_gives_the_same_graph(thing):
