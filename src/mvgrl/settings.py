@@ -80,7 +80,7 @@ class TrainingFields:
     frozen_encoder: bool = switch("Keep the initial weights of the encoders and train only the rest.", later=True)
     layers: int = integer(None, "Layers of the encoder.")
     hidden: int = integer(512, "Dimensions of a code.")
-    readout: Any = choice(None, "From codes of nodes to a graph's: sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
+    readout: Any = choice(None, "Code of a graph from its nodes: sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
     discriminator: Any = choice(None, "Score of two codes: dot (after projection heads) or bilinear (in their place).")
     head_shortcut: bool = switch("Add a linear shortcut to the projection heads.", later=True)
     mode: Any = choice("local-global", "Contrast: local-global, global, multi-scale, hybrid or ensemble.")
