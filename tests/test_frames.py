@@ -136,6 +136,6 @@ def test_pipelines_keep_the_container(container: str) -> None:
 
 def test_a_missing_package_is_named(embedder: NodeEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)  # importing it is an ImportError
-    with pytest.raises(InputError, match="needs polars; pip install polars, or use another: pandas, polars, arrow"):
+    with pytest.raises(InputError, match="needs polars; pip install polars, or choose another: pandas, polars, arrow"):
         embedder.vectors(table="polars")
     assert embedder.vectors(table="arrow").num_rows == 77

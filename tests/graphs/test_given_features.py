@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.convert import to_named
 
@@ -114,3 +115,24 @@ def test_rows_that_do_not_match_are_rejected_by_id(rejects):
 def test_a_matrix_in_the_order_of_the_nodes_works_as_advised():
     graph = nx.Graph([("b", "a"), ("a", "c")])
     assert features_of(to_named(graph, pd.DataFrame(BY_ID)[["f"]].to_numpy())) == {"b": [1], "a": [2], "c": [3]}
+
+
+def test_several_graphs_take_features_as_advised(rejects):
+    edges = pd.DataFrame({"source": [0, 1], "target": [1, 2], "graph": [0, 1]})
+    nodes = pd.DataFrame({"id": [0, 1, 1, 2], "graph": [0, 0, 1, 1], "f": [1.0, 2.0, 3.0, 4.0]})
+    assert to_named(edges, nodes).graph.features.tolist() == [[1], [2], [3], [4]]
+    graphs = [nx.Graph([("a", "b")]), nx.Graph([("a", "c")])]
+    rejects(graphs, "several graphs", "as a matrix", features=pd.DataFrame(BY_ID))
+    assert to_named(graphs, [[1.0], [2.0], [3.0], [4.0]]).graph.features.tolist() == [[1], [2], [3], [4]]
+
+
+def test_labels_in_a_table_of_features_are_not_features():
+    table = pd.DataFrame(BY_ID).assign(label=[7, 8, 9])
+    for graph in (nx.Graph([("b", "a"), ("a", "c")]), pd.DataFrame(EDGES)):
+        assert to_named(graph, table).graph.feature_names == ("f", "g")
+    named = to_named(nx.path_graph(3), table.drop(columns="id"))
+    assert named.graph.feature_names == ("f", "g")
+    assert any("'label'" in note for note in named.notes)
+    several = table.set_index(["id", "f"])
+    with pytest.raises(InputError, match="several levels"):
+        to_named(nx.path_graph(3), several.rename_axis([None, None]))

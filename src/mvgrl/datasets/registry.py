@@ -7,7 +7,7 @@ import importlib.util
 import logging
 import os
 import pkgutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Literal

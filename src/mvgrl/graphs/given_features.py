@@ -20,6 +20,8 @@ from mvgrl.graphs.named import NamedGraph
 
 BY_ID = "give features as a table with a column 'id' (a pandas table may have the ids as its index)"
 
+_LABEL = "label"  # as in a table of nodes
+
 
 def packages_of(thing: Any) -> set[str]:
     """Return the packages that define the type and its bases; checking by name avoids importing the packages."""
@@ -80,7 +82,7 @@ def by_id(named: NamedGraph, rows: Any) -> NamedGraph:
         row = int(np.setdiff1d(np.arange(len(given.ids)), found)[0])
         raise place.error(row, f"{given.describe(row)} is not a node of the graph; drop the row")
     matrix, names = _numbers(rows.drop_columns([id_name]))
-    return replace(named, graph=replace(named.graph, features=matrix[found], feature_names=names))
+    return replace(named, graph=_with(named.graph, matrix[found], names, rows))
 
 
 def by_number(named: NamedGraph, features: Any) -> NamedGraph:
@@ -98,7 +100,8 @@ def by_number(named: NamedGraph, features: Any) -> NamedGraph:
     edges = named.graph.adjacency.tocoo()
     ends = (ids[edges.coords[0]], ids[edges.coords[1]])
     adjacency = sp.csr_array((edges.data, ends), shape=(rows, rows))
-    return NamedGraph(Graph(adjacency, matrix, notes=named.graph.notes, feature_names=names), np.arange(rows))
+    graph = Graph(adjacency, notes=named.graph.notes)
+    return NamedGraph(_with(graph, matrix, names, features), np.arange(rows))
 
 
 def by_order(named: NamedGraph, features: Any, *, sure: bool) -> NamedGraph:
@@ -116,7 +119,7 @@ def by_order(named: NamedGraph, features: Any, *, sure: bool) -> NamedGraph:
                 f"either; {BY_ID}"
             )
     matrix, names = plain(features)
-    return replace(named, graph=replace(named.graph, features=matrix, feature_names=names))
+    return replace(named, graph=_with(named.graph, matrix, names, features))
 
 
 def plain(features: Any) -> tuple[Any, tuple[str, ...] | None]:
@@ -129,10 +132,17 @@ def plain(features: Any) -> tuple[Any, tuple[str, ...] | None]:
     return matrix, None
 
 
+def _with(graph: Graph, matrix: Any, names: tuple[str, ...] | None, given: Any) -> Graph:
+    notes = graph.notes
+    if is_table(given) and _LABEL in given.column_names:
+        notes += (f"the column {_LABEL!r} of features was left out: labels are not features",)
+    return replace(graph, features=matrix, feature_names=names, notes=notes)
+
+
 def _numbers(table: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     from mvgrl.tables.columns import Place, to_numbers
 
-    columns = {name: to_numbers(Place("features"), name, table[name]) for name in table.column_names}
+    columns = {name: to_numbers(Place("features"), name, table[name]) for name in table.column_names if name != _LABEL}
     if not columns:
         raise InputError("features has no columns; omit features to use the structure of the graph alone")
     names = (
