@@ -135,6 +135,21 @@ def test_paths_are_read(tmp_path, rejects):
     rejects(tmp_path / "missing.csv", "missing.csv", "check the path")
 
 
+def test_lists_of_matrices_tables_and_features_are_many_graphs(rejects):
+    path = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    for graphs in ([path, path], [sp.csr_array(path), path], [(path, np.eye(3)), (path, np.ones((3, 3)))]):
+        named = to_named(graphs)
+        assert named.graph.sizes.tolist() == [3, 3]
+        assert named.graph_ids.tolist() == [0, 1]
+        assert named.node_ids.tolist() == list(range(6))
+    assert named.graph.features.tolist() == [*np.eye(3).tolist(), *np.ones((3, 3)).tolist()]
+    tables = to_named([pd.DataFrame(EDGES), pl.DataFrame(EDGES)])
+    assert tables.node_ids.tolist() == ["a", "b", "c"] * 2
+    rejects([path, path[:2]], "item 1", "square")
+    rejects([(path, np.eye(3)), path], "graph 1 has no features")
+    rejects([to_named([path, path]), path], "item 0", "2 graphs")
+
+
 def test_undirected_graphs_are_not_said_to_be_directed():
     graph = nx.path_graph(3)
     assert to_named(graph).notes == ()

@@ -22,7 +22,8 @@ ACCEPTED = (
     "a Graph or NamedGraph; a PyG Data, Batch, Dataset or list of Data; a NetworkX or igraph graph or a list of them; "
     "a square SciPy, NumPy or torch adjacency matrix; an edge_index of integers, 2 × edges; a list of pairs; a tuple "
     "of two arrays, (sources, targets); a pandas, polars, Arrow or DuckDB table of edges (source, target), or a tuple "
-    "of a table of edges and one of nodes (id); a path; or a tuple of one of these and a matrix of features"
+    "of a table of edges and one of nodes (id); a path; a tuple of one of these and a matrix of features; "
+    "or a list of graphs"
 )
 
 
@@ -160,7 +161,36 @@ def _from_sequence(things: Any) -> NamedGraph:
                 f"item 0 is a {type(parts[0]).__name__} and item {odd[0] or 1} a {type(parts[odd[0] or 1]).__name__}"
             )
             raise _unsupported(f"the list mixes types: {types}")
+    if all(_is_one_graph(part) for part in parts):
+        return _join(parts)
     raise _unsupported(f"a {type(things).__name__} of {type(parts[0]).__name__} is not a supported graph type")
+
+
+def _is_one_graph(part: Any) -> bool:
+    """Whether an item of a list is a graph by itself: a matrix, a table, or a tuple of a graph and its features."""
+    if isinstance(part, tuple):
+        return len(part) == 2 and _is_with_features(*part)
+    return isinstance(part, (Graph, NamedGraph)) or is_table(part) or len(getattr(part, "shape", ())) == 2
+
+
+def _join(parts: list[Any]) -> NamedGraph:
+    """Join graphs that were given one by one; ids that only number the nodes go on from graph to graph."""
+    found: list[NamedGraph] = []
+    for i, part in enumerate(parts):
+        try:
+            found.append(to_named(part))
+        except InputError as error:
+            raise InputError(f"item {i} of the list: {error}") from None
+        if found[-1].graph.count > 1:
+            raise InputError(
+                f"item {i} of the list has {found[-1].graph.count} graphs; give them as items of their own"
+            )
+    graph, ids = Graph.join([one.graph for one in found]), [one.node_ids for one in found]
+    if all(np.array_equal(some, np.arange(len(some))) for some in ids):
+        return _numbered(graph)
+    same = len({some.dtype.kind for some in ids}) == 1
+    node_ids = np.concatenate(ids if same else [some.astype(np.str_) for some in ids])
+    return NamedGraph(graph, node_ids, np.arange(len(found)))
 
 
 def _unsupported(problem: str) -> InputError:
