@@ -21,6 +21,7 @@ from mvgrl.display import as_html, parameters_section
 from mvgrl.errors import GraphWarning, InputError, SettingsError, shown
 from mvgrl.frames import Rows, check_container, column_names, contained, rows_of, to_table
 from mvgrl.graphs.convert import to_named
+from mvgrl.graphs.edge_lists import dimensions
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.pretrained import load_model, save_model, vector_summary
 from mvgrl.progress import progress_for
@@ -205,7 +206,7 @@ def _check_ignored(y: Any) -> None:
     """Reject features and tables of nodes in the place of labels; in other libraries they are the second argument."""
     if y is None:
         return
-    shape = getattr(y, "shape", None)
+    shape = y.shape if dimensions(y) else None
     if shape is None and isinstance(y, Sequence) and not isinstance(y, (str, bytes)):
         nested = any(hasattr(value, "__len__") and not isinstance(value, (str, bytes)) for value in y)
         shape = (len(y), "…") if nested else (len(y),)

@@ -57,6 +57,13 @@ def test_edge_index_numbers_the_nodes(convert):
     assert np.array_equal(with_features.graph.features, np.eye(7))
 
 
+def test_nodes_of_an_edge_index_with_features_need_no_edges(rejects):
+    none = np.zeros((2, 0), dtype=np.int64)
+    assert to_named(none, features=np.eye(3)).graph.nodes == 3
+    rejects(none, "no nodes")
+    rejects(np.array([[0, 9, 1], [1, 0, 0]]), "edge 1", "node 9", "0 to 2", features=np.eye(3))
+
+
 def test_ids_of_pairs_may_be_any_integers():
     named = to_named((torch.tensor([30, 10]), torch.tensor([10, 20])))
     assert named.node_ids.tolist() == [30, 10, 20]

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from mvgrl.errors import InputError
 from mvgrl.graphs import given_features as given
 from mvgrl.graphs.checks import as_matrix
-from mvgrl.graphs.edge_lists import Ends, find_ends, to_table
+from mvgrl.graphs.edge_lists import Ends, dimensions, find_ends, to_table
 from mvgrl.graphs.given_features import is_table, packages_of
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
@@ -57,7 +57,7 @@ def _is_with_features(graph: Any, features: Any) -> bool:
         return not is_table(graph)
     if isinstance(features, (list, tuple)):  # rows of numbers; two lists are sources and targets, or two edges
         return not isinstance(graph, (list, tuple)) and bool(features) and isinstance(features[0], (list, tuple))
-    return sp.issparse(features) or len(getattr(features, "shape", ())) == 2
+    return sp.issparse(features) or dimensions(features) == 2
 
 
 def _with_features(thing: Any, features: Any) -> NamedGraph:
@@ -79,7 +79,10 @@ def _edges_with_features(thing: Any, ends: Ends | None, features: Any, has_ids: 
     """Give features to edges alone, whose nodes have no order that their owner knows."""
     if has_ids:
         return _from_tables(thing if ends is None else to_table(ends), features)
-    if is_table(features) and not (ends and ends.numbered):
+    if ends is not None and ends.numbered:  # numbers have an order, and nodes without edges have features
+        rows = given.plain(features)[0].shape[0]
+        return given.by_order(_numbered(Graph.from_edges(*ends[:2], nodes=rows)), features, sure=True)
+    if is_table(features):
         raise InputError(f"features is a table without ids; {given.BY_ID}, or a matrix whose row i is node i's")
     return given.by_number(_from_tables(thing) if ends is None else _from_ends(ends), features)
 
@@ -170,7 +173,7 @@ def _is_one_graph(part: Any) -> bool:
     """Whether an item of a list is a graph by itself: a matrix, a table, or a tuple of a graph and its features."""
     if isinstance(part, tuple):
         return len(part) == 2 and _is_with_features(*part)
-    return isinstance(part, (Graph, NamedGraph)) or is_table(part) or len(getattr(part, "shape", ())) == 2
+    return isinstance(part, (Graph, NamedGraph)) or is_table(part) or dimensions(part) == 2
 
 
 def _join(parts: list[Any]) -> NamedGraph:

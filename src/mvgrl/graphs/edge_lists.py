@@ -37,9 +37,19 @@ def find_ends(thing: Any) -> Ends | None:
     """
     if isinstance(thing, (list, tuple)):
         return _from_sequence(thing)
-    if len(getattr(thing, "shape", ())) == 2 and _is_dense(thing):
+    if dimensions(thing) == 2 and _is_dense(thing):
         return _from_array(thing)
     return None
+
+
+def dimensions(thing: Any) -> int:
+    """Return the number of dimensions of an array, tensor, matrix or table; 0 for anything else.
+
+    >>> dimensions(np.eye(2)), dimensions("text")
+    (2, 0)
+    """
+    shape = getattr(thing, "shape", None)
+    return len(shape) if isinstance(shape, tuple) else 0
 
 
 def is_line(thing: Any) -> bool:
@@ -48,7 +58,7 @@ def is_line(thing: Any) -> bool:
         return bool(thing) and all(_is_id(value) for value in thing)
     if _is_arrow(thing):
         return hasattr(thing, "type")  # a table has a schema
-    return not hasattr(thing, "columns") and len(getattr(thing, "shape", ())) == 1
+    return not hasattr(thing, "columns") and dimensions(thing) == 1
 
 
 def to_table(ends: Ends) -> Any:
