@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 import torch
@@ -19,10 +23,13 @@ from sklearn.utils import estimator_checks
 
 import mvgrl
 from mvgrl import Graph, GraphEmbedder, NodeEmbedder
-from mvgrl.errors import InputError, SettingsError
+from mvgrl.cli import main
+from mvgrl.errors import GraphWarning, InputError, SettingsError
 from mvgrl.settings import Output, Settings
 
 QUICK = dict(hidden=8, epochs=3, device="cpu")
+pytestmark = pytest.mark.filterwarnings("ignore::mvgrl.errors.GraphWarning")  # those that no test is about
+EYE = np.eye(4)
 both = pytest.mark.parametrize("kind", [NodeEmbedder, GraphEmbedder])
 
 # The checks of scikit-learn that call fit with a table of numbers, one row per sample. An embedder of graphs rightly
@@ -227,6 +234,117 @@ def test_loaded_embedder_gives_the_same_bits(kind: type, tmp_path: Path) -> None
     assert "nodes" in card
     loaded.save(tmp_path / "again")
     np.testing.assert_array_equal(mvgrl.load(tmp_path / "again", device="cpu").transform(data), loaded.transform(data))
+
+
+@both
+def test_features_can_be_given_beside_the_graph(kind: type, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    given = (
+        [nx.gnp_random_graph(6, 0.6, seed=seed) for seed in range(3)] if kind is GraphEmbedder else nx.cycle_graph(18)
+    )
+    X, other = rng.normal(size=(2, 18, 4))
+    parts = given if kind is GraphEmbedder else [given]
+    whole = Graph.join([Graph.from_scipy(nx.to_scipy_sparse_array(part)) for part in parts])
+    expected = kind(**QUICK).fit_transform(replace(whole, features=X))
+    plain = kind(**QUICK).fit_transform(given)
+    assert expected.shape != plain.shape or not np.allclose(expected, plain)  # the features matter
+    embedder = kind(**QUICK)
+    np.testing.assert_array_equal(embedder.fit((given, X)).embedding_, expected)
+    np.testing.assert_array_equal(embedder.fit(given, features=X).embedding_, expected)
+    np.testing.assert_array_equal(embedder.fit_transform((given, X)), expected)
+    np.testing.assert_array_equal(embedder.fit_transform(given, features=X), expected)
+    embedder.save(tmp_path / "model")
+    changed = embedder.transform(replace(whole, features=other))
+    assert not np.allclose(changed, expected)
+    for one in (embedder, mvgrl.load(tmp_path / "model", device="cpu")):
+        np.testing.assert_array_equal(one.transform((given, other)), changed)
+        np.testing.assert_array_equal(one.transform(given, features=other), changed)
+        np.testing.assert_array_equal(one.vectors(given, features=other).to_numpy(), changed)
+
+
+@both
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.eye(4),
+        np.eye(4).tolist(),
+        sp.eye_array(4),
+        torch.eye(4),
+        pd.DataFrame(np.eye(4)),
+        pl.DataFrame(np.eye(4)),
+        "f",
+    ],
+    ids=lambda y: type(y).__name__,
+)
+def test_features_in_the_place_of_y_are_rejected(kind: type, y: object) -> None:
+    for call in (kind().fit, kind().fit_transform):
+        with pytest.raises(InputError, match=r"fit\(graph, features=X\) or fit\(\(graph, X\)\)"):
+            call(nx.path_graph(4), y)
+
+
+@pytest.mark.parametrize(
+    "y", [[0, 1, 0, 1], ("a", "b", "a", "b"), np.arange(4), pd.Series([0, 1, 0, 1]), torch.arange(4)]
+)
+def test_labels_are_ignored(y: object) -> None:
+    embedder = NodeEmbedder(**QUICK)
+    np.testing.assert_array_equal(embedder.fit_transform(nx.path_graph(4), y), embedder.fit_transform(nx.path_graph(4)))
+
+
+def test_advice_about_the_number_of_graphs_names_the_other_embedder() -> None:
+    graphs = rings_and_stars()[0]
+    with pytest.raises(InputError, match="GraphEmbedder"):
+        NodeEmbedder(**QUICK).fit(graphs)
+    with pytest.raises(InputError, match="NodeEmbedder"):
+        GraphEmbedder(**QUICK).fit(graphs[0])
+
+
+def test_notes_are_warnings_once_and_are_kept(tmp_path: Path) -> None:
+    directed = nx.DiGraph([(0, 1), (1, 2), (2, 2)])
+    nx.set_node_attributes(directed, "text", "town")
+    embedder = NodeEmbedder(**QUICK)
+    with pytest.warns(GraphWarning) as caught:
+        embedder.fit(directed)
+    notes = [str(one.message) for one in caught]
+    assert [note.split()[0] for note in notes] == ["self-loops", "directed", "ignored"]
+    assert "town" in notes[2]
+    assert embedder.notes_ == notes
+    assert {one.filename for one in caught} == {__file__}  # the line to look at is the user's
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        embedder.transform(directed)  # nothing that fit has not said
+        NodeEmbedder(**QUICK).fit(nx.path_graph(3))
+    embedder.save(tmp_path / "model")
+    assert mvgrl.load(tmp_path / "model", device="cpu").notes_ == notes
+    assert "town" in (tmp_path / "model" / "README.md").read_text()
+    other = NodeEmbedder(**QUICK, features="degree").fit(nx.path_graph(3))
+    assert other.notes_ == []
+    with pytest.warns(GraphWarning, match="self-loops"):
+        other.transform(nx.Graph([(0, 1), (1, 1)]))
+    assert other.notes_ == []
+
+
+def test_notes_are_printed_once_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\nc,c\n")
+    command = ["embed", str(tmp_path / "edges.csv"), "--epochs", "1", "--hidden", "4", "-o", str(tmp_path / "v.csv")]
+    assert main(command) == 0
+    printed = capsys.readouterr().err
+    assert printed.count("self-loops dropped") == 1
+    assert printed.count("made undirected") == 1
+
+
+def test_verbose_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[int] = []
+    graph = nx.path_graph(4)
+    quiet = NodeEmbedder(**QUICK, callbacks=[lambda epoch: seen.append(epoch.number)]).fit_transform(graph)
+    assert capsys.readouterr() == ("", "")
+    loud = NodeEmbedder(**QUICK, verbose=1, callbacks=[lambda epoch: seen.append(epoch.number)]).fit_transform(graph)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "epoch 3 of at most 3" in printed.err
+    assert seen == [1, 2, 3, 1, 2, 3]
+    np.testing.assert_array_equal(quiet, loud)
+    with pytest.raises(SettingsError, match="verbose is 'yes'"):
+        NodeEmbedder(**QUICK, verbose="yes").fit(graph)
 
 
 def test_input_other_than_a_graph_is_rejected() -> None:

@@ -43,6 +43,8 @@ ORDER = (
     "training",
     "progress",
     "pretrained",
+    "frames",
+    "display",
     "embedders",
     "methods",
     "evaluation",

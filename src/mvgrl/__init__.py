@@ -27,12 +27,19 @@ _HOMES = {
     "GraphEmbedder": "embedders",
     "load": "embedders",
 }
+_PARTS = ("datasets", "errors", "evaluation", "graphs", "views")
 
 
 def __getattr__(name: str) -> Any:
     # PyTorch takes seconds to import, and neither the version nor --help needs it.
-    if name not in _HOMES:
+    if name not in (*_HOMES, *_PARTS):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted((*__all__, *_PARTS))

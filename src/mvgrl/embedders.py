@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mvgrl.automatic import check_vectors_fit, resolve
-from mvgrl.definitions import spec_of
+from mvgrl.automatic import Resolved, check_vectors_fit, resolve
+from mvgrl.display import as_html, parameters_section
+from mvgrl.errors import GraphWarning, InputError, SettingsError, shown
+from mvgrl.frames import Rows, check_container, column_names, contained, rows_of, to_table
 from mvgrl.graphs.convert import to_named
+from mvgrl.graphs.edge_lists import dimensions
 from mvgrl.graphs.named import NamedGraph
-from mvgrl.pretrained import load_model, save_model
+from mvgrl.pretrained import load_model, save_model, vector_summary
+from mvgrl.progress import progress_for
 from mvgrl.runtime import resolve_device
 from mvgrl.settings import Output, OutputFields, Settings, TrainingFields
 from mvgrl.training import Trained, fit
@@ -28,58 +36,123 @@ class _Embedder(  # type: ignore[call-arg]
     TrainingFields,
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
-    auto_wrap_output_keys=None,
+    auto_wrap_output_keys=None,  # scikit-learn would index the vectors by the rows of a table of edges
 ):
-    """What both embedders share. Their parameters are the settings of ``settings.py`` and the three below."""
+    """What both embedders share. Their parameters are the settings of ``settings.py`` and the four below."""
 
     random_state: int | np.random.RandomState | None = 0
     device: str = "auto"
     callbacks: Any = ()
+    verbose: int = 0
 
     _task = "node"
     _OWN = {  # noqa: RUF012 (never changed)
-        "random_state": "Seed of all randomness.",
-        "device": "auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one.",
-        "callbacks": "Functions called with an mvgrl.history.Epoch after every epoch.",
+        "random_state": ("int, RandomState or None", "Seed of all randomness; None is a different one each time."),
+        "device": ("str", "Where to train: auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one."),
+        "callbacks": ("sequence of callables", "Functions called with an mvgrl.history.Epoch after every epoch."),
+        "verbose": ("int", "1 shows progress while training: a bar in a terminal or notebook, else lines on stderr."),
     }
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__doc__ = f"{cls.__doc__ or ''}\n{_parameters_section(cls)}"
+        section = parameters_section(fields(cls), cls._OWN, cls._task)
+        summary, _, rest = (cls.__doc__ or "").partition("\n\n")
+        cls.__doc__ = f"{summary}\n\n{section}\n\n{rest}"
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on anything :func:`mvgrl.graphs.convert.to_named` accepts; ``y`` is ignored."""
-        named = to_named(X)
+    def fit(self, X: Any, y: Any = None, *, features: Any = None) -> Self:
+        """Train on anything that :func:`mvgrl.graphs.convert.to_named` accepts.
+
+        ``features``, a matrix or a table with one row per node, replace those of the graph; ``fit((graph, features))``
+        is the same. A one-dimensional ``y`` is ignored: labels are not used.
+        """
+        _check_ignored(y)
+        named = self._named(X, features)
+        _warn(named.notes)
         output = self._output()
         where = resolve_device(self.device)
         resolved = resolve(named.graph, self._settings(), device=where)
         check_vectors_fit(named.graph, resolved.settings, output, device=where)
-        trained = fit(named, resolved, seed=self._seed(), device=self.device, callbacks=self.callbacks)
-        self._take(trained, {"trained on": named.graph.size_text})
-        self.ids_ = self._ids(named)
+        trained = self._trained(named, resolved)
+        about: dict[str, Any] = {"trained on": named.graph.size_text}
+        self._take(trained, about | ({"notes": list(named.notes)} if named.notes else {}))
+        self.ids_ = rows_of(named, self._task).ids
         self.embedding_ = trained.vectors(output=output)
         self.choices_["vector"] = trained.vector_text(output)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Embed a changed graph or new ones with the trained encoders, without retraining."""
-        check_is_fitted(self, "trained_")
-        return self.trained_.vectors(to_named(X), self._output())
+    def transform(self, X: Any, *, features: Any = None) -> Any:
+        """Embed a changed graph or new ones with the trained encoders, without retraining.
 
-    def fit_transform(self, X: Any, y: Any = None, **more: Any) -> np.ndarray:
-        """Train, and return the vectors of the training graphs."""
-        return self.fit(X, y).embedding_
+        Rows are in the order of the new graph's nodes; :meth:`vectors` returns them with their ids, and so does this
+        method after ``set_output(transform="pandas")``.
+        """
+        return contained(self._container(), *self._embed(X, features))
+
+    def fit_transform(self, X: Any, y: Any = None, *, features: Any = None) -> Any:
+        """Train, and return the vectors of the training graphs, in the order of ``ids_``."""
+        self.fit(X, y, features=features)
+        return contained(self._container(), Rows(self.ids_), self.embedding_)
+
+    def vectors(self, X: Any = None, *, features: Any = None, table: str = "pandas") -> Any:
+        """Return ids and vectors together, of a graph as in :meth:`transform` or, without one, of the training graphs.
+
+        A pandas table has the ids as its index. Tables of "polars" and "arrow" have a column ``id`` before those of
+        the vector. Node ids of several graphs may repeat, so there is one more level or column, ``graph``.
+        """
+        if X is not None:
+            return to_table(table, *self._embed(X, features))
+        check_is_fitted(self, "trained_")
+        if features is not None:
+            raise InputError("features are given without their graph; give both")
+        found = self.trained_.vectors(output=self._output())  # an error for a loaded model, which has no graph
+        return to_table(table, Rows(self.ids_), found)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what ``transform`` and ``fit_transform`` return: "default" (an array), "pandas" or "polars".
+
+        A pandas table is indexed by id. A polars table has no index, and no column of ids either, because each column
+        is a feature for the next step of a pipeline; :meth:`vectors` returns one with ids.
+        """
+        if transform is not None:
+            check_container(transform)
+            self._sklearn_output_config = {"transform": transform}  # the name that sklearn.base.clone copies
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the numbers of a vector, e0, e1, …; ``input_features`` is ignored."""
+        check_is_fitted(self, "trained_")
+        output, settings = self._output(), self.trained_.model.settings
+        composition = self.trained_.compose(output) if output.composed else None
+        return np.array(column_names(vector_summary(settings, output, composition)["dim"]), dtype=object)
 
     def save(self, folder: str | Path, *, scores: Mapping[str, Any] | None = None) -> None:
         """Write the trained model as a folder that :func:`mvgrl.load` reads; ``scores`` are added to its card."""
         check_is_fitted(self, "trained_")
         save_model(self.trained_, folder, output=self._output(), about={**self.about_, **(scores or {})})
 
+    def _named(self, X: Any, features: Any) -> NamedGraph:
+        return to_named(X, features)
+
+    def _trained(self, named: NamedGraph, resolved: Resolved) -> Trained:
+        if not isinstance(self.verbose, (int, np.integer, np.bool_)):  # a Python bool is an int
+            raise SettingsError(f"verbose is {shown(self.verbose)}; it must be 0 or 1")
+        with progress_for(resolved.settings) if self.verbose else nullcontext() as progress:
+            callbacks = [*self.callbacks, *([] if progress is None else [progress])]
+            return fit(named, resolved, seed=self._seed(), device=self.device, callbacks=callbacks)
+
+    def _embed(self, X: Any, features: Any) -> tuple[Rows, np.ndarray]:
+        check_is_fitted(self, "trained_")
+        named = self._named(X, features)
+        _warn(note for note in named.notes if note not in self.notes_)
+        return rows_of(named, self._task), self.trained_.vectors(named, self._output())
+
     def _take(self, trained: Trained, about: dict[str, Any]) -> None:
         self.trained_ = trained
         self.history_ = list(trained.history.losses)
         self.choices_ = dict(trained.choices)
         self.about_ = about
+        notes = about.get("notes")
+        self.notes_ = [str(note) for note in notes] if isinstance(notes, list) else []
 
     def _settings(self) -> Settings:
         return Settings(task=self._task, **_given(self, TrainingFields))
@@ -87,62 +160,126 @@ class _Embedder(  # type: ignore[call-arg]
     def _output(self) -> Output:
         return Output(**_given(self, OutputFields)).for_task(self._task)
 
+    def _container(self) -> str:
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        check_container(kind)
+        return str(kind)
+
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
 
-    def _ids(self, named: NamedGraph) -> np.ndarray:
-        raise NotImplementedError
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")
+
+    def _repr_html_inner(self) -> str:
+        """Return what a notebook shows: the parameters that are not the default, and what training has found."""
+        defaults = {f.name: f.default for f in fields(self)}
+        given = {name: value for name, value in self.get_params(deep=False).items() if value is not defaults[name]}
+        changed = {name: repr(value) for name, value in given.items() if repr(value) != repr(defaults[name])}
+        sections: dict[str, Mapping[str, object]] = {"Parameters": changed}
+        if hasattr(self, "trained_"):
+            sections["Fitted"] = self._summary()
+            sections["Chosen"] = self.choices_
+            sections["Notes"] = {str(i): note for i, note in enumerate(self.notes_, 1)}
+        state = "" if hasattr(self, "trained_") else " (not fitted)"
+        return as_html(f"{type(self).__name__}{state}", sections)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        page = {"text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else {}
+        return {"text/plain": repr(self)} | page
+
+    def _summary(self) -> dict[str, object]:
+        about = {name: value for name, value in self.about_.items() if name != "notes"}
+        length = len(self.get_feature_names_out())
+        rows = f"{len(self.embedding_):,} × " if hasattr(self, "embedding_") else "vectors of "
+        best = f", lowest loss {min(self.history_):.4f}" if self.history_ else ""
+        return {**about, "vectors": f"{rows}{length}", "epochs": f"{len(self.history_)}{best}"}
 
 
 def _given(embedder: _Embedder, group: type[OutputFields | TrainingFields]) -> dict[str, Any]:
     return {f.name: getattr(embedder, f.name) for f in fields(group)}
 
 
-def _parameters_section(embedder: type[_Embedder]) -> str:
-    """The section "Parameters" of a docstring, from the definitions of the settings."""
+def _check_ignored(y: Any) -> None:
+    """Reject features and tables of nodes in the place of labels; in other libraries they are the second argument."""
+    if y is None:
+        return
+    shape = y.shape if dimensions(y) else None
+    if shape is None and isinstance(y, Sequence) and not isinstance(y, (str, bytes)):
+        nested = any(hasattr(value, "__len__") and not isinstance(value, (str, bytes)) for value in y)
+        shape = (len(y), "…") if nested else (len(y),)
+    if shape is None or len(shape) != 1:
+        what = f"a {type(y).__name__}" if shape is None else f"of shape ({', '.join(map(str, shape))})"
+        raise InputError(
+            f"y is {what}, and only a one-dimensional y (labels, which are ignored) is accepted; to give features or a "
+            "table of nodes, use fit(graph, features=X) or fit((graph, X))"
+        )
 
-    def line(f: Field[Any]) -> str:
-        default = "" if f.default is MISSING else f" : default={f.default!r}"
-        text = embedder._OWN[f.name] if f.name in embedder._OWN else spec_of(f).help
-        return f"    {f.name}{default}\n        {text}"
 
-    return "\n".join(["    Parameters", "    ----------", *(line(f) for f in fields(embedder)), "    "])
+def _warn(notes: Iterable[str]) -> None:
+    """Warn once per note, at the line outside of this package and scikit-learn that has led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("mvgrl.", "sklearn.")):
+        frame, level = frame.f_back, level + 1
+    for note in notes:
+        warnings.warn(note, GraphWarning, stacklevel=level)
 
 
 class NodeEmbedder(_Embedder):
     """Learn a vector per node of a graph.
 
-    What a parameter leaves at "auto" or None is chosen for the graph, exactly as ``mvgrl embed`` chooses it.
+    A parameter at "auto" or None is chosen for the graph, exactly as ``mvgrl embed`` chooses it.
 
-    After ``fit``: ``embedding_`` (nodes × dimensions), ``ids_`` (the ids of the nodes, in the same order), ``choices_``
-    (what was chosen automatically, and why, and what the vectors are made of) and ``history_`` (the loss of every
-    epoch). The components of a vector are ordered: its first k numbers are a good vector of length k. As with the
-    output of PCA, do not scale each of them to the same variance: that would blow up the least important ones.
+    Attributes
+    ----------
+    embedding_ : array of shape (nodes, dimensions)
+        The vectors. Their components are ordered: the first k numbers are a good vector of length k. As with the output
+        of PCA, do not scale each of them to the same variance: that would blow up the least important ones.
+    ids_ : array of shape (nodes,)
+        The ids of the nodes, in the same order.
+    choices_ : dict
+        What was chosen automatically, and why, and what the vectors are made of.
+    notes_ : list of str
+        What was changed when the graph was read; each is a warning in ``fit``, too.
+    history_ : list of float
+        The loss of every epoch.
 
+    Examples
+    --------
     >>> import networkx as nx
-    >>> embedder = NodeEmbedder(dim=16, epochs=5).fit(nx.karate_club_graph())
+    >>> embedder = NodeEmbedder(dim=16, epochs=5).fit(nx.les_miserables_graph())
     >>> embedder.embedding_.shape
-    (34, 16)
+    (77, 16)
+    >>> embedder.vectors().loc["Valjean"].shape
+    (16,)
     """
 
     _task = "node"
-
-    def _ids(self, named: NamedGraph) -> np.ndarray:
-        return named.node_ids
 
 
 class GraphEmbedder(_Embedder):
     """Learn a vector per graph from many graphs.
 
-    After ``fit``: ``embedding_`` (graphs × dimensions), ``ids_`` (the ids of the graphs), ``choices_`` (what was chosen
-    automatically, and why) and ``history_`` (the loss of every epoch). A list of graphs can be indexed, so this works
-    in pipelines and grid searches.
+    A list of graphs can be indexed, so this works in pipelines and grid searches. A parameter at "auto" or None is
+    chosen for the graphs, exactly as ``mvgrl embed`` chooses it.
 
+    Attributes
+    ----------
+    embedding_ : array of shape (graphs, dimensions)
+        The vectors.
+    ids_ : array of shape (graphs,)
+        The ids of the graphs, in the same order.
+    choices_ : dict
+        What was chosen automatically, and why, and what the vectors are made of.
+    notes_ : list of str
+        What was changed when the graphs were read; each is a warning in ``fit``, too.
+    history_ : list of float
+        The loss of every epoch.
+
+    Examples
+    --------
     >>> import networkx as nx
     >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=seed) for seed in range(6)]
     >>> GraphEmbedder(dim=4, epochs=2).fit_transform(graphs).shape
@@ -150,9 +287,6 @@ class GraphEmbedder(_Embedder):
     """
 
     _task = "graph"
-
-    def _ids(self, named: NamedGraph) -> np.ndarray:
-        return np.arange(named.graph.count) if named.graph_ids is None else named.graph_ids
 
 
 def load(folder: str | Path, *, device: str = "auto") -> NodeEmbedder | GraphEmbedder:

@@ -47,6 +47,10 @@ class CheckpointError(MVGRLError):
     """A checkpoint is damaged, has an unknown format, or belongs to another run."""
 
 
+class GraphWarning(UserWarning):
+    """What was changed when a graph was read, such as edges made undirected, self-loops dropped, columns ignored."""
+
+
 def cannot_write(path: str | os.PathLike[str], error: OSError) -> MVGRLError:
     """Return the error for a failed write: a problem of the path, or one of the machine."""
     reason = f"{path} cannot be written: {error.strerror or error}"

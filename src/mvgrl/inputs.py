@@ -119,10 +119,13 @@ def prepare(
 def _check_task(graph: Graph, settings: Settings) -> None:
     if settings.task == "node" and graph.count > 1:
         raise InputError(
-            f"a node task trains on one graph, but {graph.count} were given; use task='graph', or give one of them"
+            f"a node task trains on one graph, but {graph.count} were given; use task='graph' (GraphEmbedder), "
+            "or give one of them"
         )
     if settings.task == "graph" and graph.count == 1:
-        raise InputError("a graph task needs several graphs to contrast, but one was given; use task='node'")
+        raise InputError(
+            "a graph task needs several graphs to contrast, but one was given; use task='node' (NodeEmbedder)"
+        )
 
 
 def _view_matrices(

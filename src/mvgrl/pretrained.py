@@ -272,4 +272,5 @@ def _card(config: dict[str, Any]) -> str:
 
 def _cell(value: object) -> str:
     """Text for a cell of a Markdown table, on one line and without markup: it may contain names from files."""
-    return escape(" ".join(str(value).split())).replace("|", "&#124;")
+    text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return escape(" ".join(text.split())).replace("|", "&#124;")

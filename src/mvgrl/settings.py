@@ -74,14 +74,14 @@ class TrainingFields:
     sampler: Any = choice(AUTO, "Nodes of a training step: auto, full, nodes, window or walk.")
     sample_size: int = integer(None, "Nodes per sample.", least=2)
     batch_size: int = integer(None, "Graphs, or samples of one graph, per training step.")
-    negatives: Any = choice(None, "features, adjacency or both for a node task; graphs for a graph task.")
+    negatives: Any = choice(None, "Negatives: features, adjacency or both for a node task; graphs for a graph task.")
     # the model
     encoder: Any = choice("dedicated", "One encoder per view (dedicated) or one for all views (shared).")
     frozen_encoder: bool = switch("Keep the initial weights of the encoders and train only the rest.", later=True)
     layers: int = integer(None, "Layers of the encoder.")
     hidden: int = integer(512, "Dimensions of a code.")
-    readout: Any = choice(None, "sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
-    discriminator: Any = choice(None, "dot (after projection heads) or bilinear (in their place).")
+    readout: Any = choice(None, "Code of a graph from its nodes: sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
+    discriminator: Any = choice(None, "Score of two codes: dot (after projection heads) or bilinear (in their place).")
     head_shortcut: bool = switch("Add a linear shortcut to the projection heads.", later=True)
     mode: Any = choice("local-global", "Contrast: local-global, global, multi-scale, hybrid or ensemble.")
     bound: Any = choice("jsd", "Bound on mutual information: jsd, nce, nt-xent (nt-xent:temperature=0.5) or dv.")
@@ -107,7 +107,9 @@ class TrainingFields:
 class OutputFields:
     """The options that decide how vectors are made from a trained model; changing them needs no retraining."""
 
-    preset: str = choice("default", "default, or paper: the sum of the views' codes and nothing else.")
+    preset: str = choice(
+        "default", "How vectors are made: default, or paper (the sum of the views' codes, nothing else)."
+    )
     dim: int = integer(None, "Length of the vectors; 0 keeps all components.", least=0)
     beside: str = choice(None, "Beside the codes: propagated (features of nodes), counts (of graphs) or none.")
     codes: str = choice(

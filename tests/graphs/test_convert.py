@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import duckdb
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
@@ -41,6 +43,10 @@ def networkx_graph() -> nx.Graph:
     return graph
 
 
+def relation(columns: dict) -> duckdb.DuckDBPyRelation:
+    return duckdb.connect().from_arrow(pa.table(columns))
+
+
 @pytest.fixture
 def rejects(input_error):
     """Check that an object is rejected, with all the words in the message."""
@@ -58,11 +64,39 @@ def rejects(input_error):
         (pa.table(EDGES), pd.DataFrame(NODES)),
         (pa.RecordBatch.from_pydict(EDGES), pa.RecordBatch.from_pydict(NODES)),
         (pd.DataFrame(EDGES), pd.DataFrame(NODES).astype({"id": "category", "label": "category"})),
+        (pd.DataFrame(EDGES), pd.DataFrame(NODES).set_index("id").rename_axis(None)),
+        (pl.DataFrame(EDGES), pl.DataFrame(NODES)),
+        (pl.LazyFrame(EDGES), pl.LazyFrame(NODES)),
+        (pl.DataFrame(EDGES), pd.DataFrame(NODES)),
     ],
-    ids=["networkx", "directed", "pandas", "index", "arrow", "mixed", "batches", "categories"],
+    ids=[
+        "networkx",
+        "directed",
+        "pandas",
+        "index",
+        "arrow",
+        "mixed",
+        "batches",
+        "types",
+        "bare",
+        "polars",
+        "lazy",
+        "2",
+    ],
 )
 def test_every_type_gives_the_same_graph(thing):
-    ids, adjacency, features, labels = by_id(to_named(thing))
+    check_is_the_graph(to_named(thing))
+
+
+def test_duckdb_tables_give_the_same_graph():
+    edges, nodes = relation(EDGES), relation(NODES)  # not in the parameters: DuckDB's objects must not outlive the test
+    check_is_the_graph(to_named((edges, nodes)))
+    check_is_the_graph(to_named((edges, pd.DataFrame(NODES))))
+    check_is_the_graph(to_named((edges.to_arrow_reader(), nodes.to_arrow_table())))
+
+
+def check_is_the_graph(named):
+    ids, adjacency, features, labels = by_id(named)
     assert ids == ["a", "b", "c", "lone"]
     expected = np.array([[0, 1, 0.5, 0], [1, 0, 2, 0], [0.5, 2, 0, 0], [0, 0, 0, 0]])
     assert np.array_equal(adjacency, expected)
@@ -78,6 +112,48 @@ def test_graphs_are_returned_unchanged():
     assert named.graph_ids is None
     assert to_named(named) is named
     assert to_named([graph, graph]).graph_ids.tolist() == [0, 1]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("convert", [pl.DataFrame, pl.LazyFrame, relation], ids=["polars", "lazy", "duckdb"])
+def test_table_of_edges_alone_may_come_from_any_package(convert):
+    table = convert(EDGES)
+    for _ in range(2):  # a query can be run again
+        assert to_named(table).node_ids.tolist() == ["a", "b", "c"]
+
+
+def test_paths_are_read(tmp_path, rejects):
+    edges, nodes = tmp_path / "edges.csv", tmp_path / "nodes.csv"
+    pd.DataFrame(EDGES).to_csv(edges, index=False)
+    pd.DataFrame(NODES).to_csv(nodes, index=False)
+    assert to_named(edges).node_ids.tolist() == to_named(str(edges)).node_ids.tolist() == ["a", "b", "c"]
+    for named in (to_named((edges, nodes)), to_named((str(edges), str(nodes)))):
+        assert by_id(named)[2] == [[1, 0], [2, 1], [3, 1], [0, 0]]
+    by_name = pd.DataFrame({"f": [1.0, 2.0, 3.0]}, index=["c", "a", "b"])
+    assert by_id(to_named((edges, by_name)))[2] == [[2], [3], [1]]
+    rejects(edges, "edges.csv", "no", "column 'id'", features=np.eye(3))
+    rejects(tmp_path / "missing.csv", "missing.csv", "check the path")
+
+
+def test_lists_of_matrices_tables_and_features_are_many_graphs(rejects):
+    path = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    for graphs in ([path, path], [sp.csr_array(path), path], [(path, np.eye(3)), (path, np.ones((3, 3)))]):
+        named = to_named(graphs)
+        assert named.graph.sizes.tolist() == [3, 3]
+        assert named.graph_ids.tolist() == [0, 1]
+        assert named.node_ids.tolist() == list(range(6))
+    assert named.graph.features.tolist() == [*np.eye(3).tolist(), *np.ones((3, 3)).tolist()]
+    tables = to_named([pd.DataFrame(EDGES), pl.DataFrame(EDGES)])
+    assert tables.node_ids.tolist() == ["a", "b", "c"] * 2
+    rejects([path, path[:2]], "item 1", "square")
+    rejects([(path, np.eye(3)), path], "graph 1 has no features")
+    rejects([to_named([path, path]), path], "item 0", "2 graphs")
+
+
+def test_undirected_graphs_are_not_said_to_be_directed():
+    graph = nx.path_graph(3)
+    assert to_named(graph).notes == ()
+    assert to_named(nx.DiGraph([(0, 1)])).notes == ("directed edges made undirected",)
 
 
 def test_adjacency_matrix_takes_features(rejects):
@@ -103,7 +179,7 @@ def test_given_features_replace_those_of_the_object():
     assert named.labels.tolist() == NODES["label"]
 
 
-@pytest.mark.parametrize("thing", [3, "edges.csv", {"a": 1}, None, [1, 2], [[0, 1], [1, 2]], object(), (1, 2, 3)])
+@pytest.mark.parametrize("thing", [3, {"a": 1}, None, [1, 2], object(), (1, 2, 3), ("a", "b")])
 def test_unsupported_object_is_rejected_with_the_supported_types(thing, rejects):
     rejects(thing, "not a supported graph type", "PyG", "NetworkX", "SciPy", "pandas", "Arrow")
 
@@ -119,7 +195,8 @@ def test_only_the_packages_of_the_object_are_imported():
     code = (
         "import sys, scipy.sparse as sp; from mvgrl.graphs.convert import to_named; import mvgrl.graphs.read;"
         "to_named(sp.eye_array(3, k=1) + sp.eye_array(3, k=-1));"
-        "print([p for p in ('pandas', 'networkx', 'pyarrow', 'torch_geometric') if p in sys.modules])"
+        "names = ('pandas', 'networkx', 'pyarrow', 'torch_geometric', 'igraph', 'polars', 'duckdb');"
+        "print([name for name in names if name in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert printed.strip() == "[]"

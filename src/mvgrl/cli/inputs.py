@@ -45,16 +45,7 @@ def open_dataset(name: str, data_root: Path | None, console: Console) -> Dataset
 
 def notes_of(named: NamedGraph) -> list[str]:
     """What was changed when a graph was read, and what its owner may not expect."""
-    import numpy as np
-
-    notes = list(named.graph.notes)
-    if named.node_ids.dtype.kind == "U":
-        padded = np.flatnonzero(np.char.strip(named.node_ids) != named.node_ids)
-        if len(padded):
-            notes.append(f"ids are used as written, including spaces: {str(named.node_ids[padded[0]])!r}")
-    if not named.graph.edges:
-        notes.append("the graph has no edges, so the vectors depend on the features only")
-    return notes
+    return list(named.notes)
 
 
 def is_dataset(text: str) -> bool:

@@ -7,7 +7,7 @@ import importlib.util
 import logging
 import os
 import pkgutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
@@ -143,4 +143,5 @@ def _read(info: DatasetInfo, found: Found) -> Dataset:
         )
         logger.warning(message, found.folder, *counts, *published)
     named = {"splits": contents.splits, "classes": contents.classes, "source": found.source, "texts": contents.texts}
+    graph = replace(graph, notes=())  # how a published dataset is read is no news to its user
     return Dataset(info.name, graph, contents.target, info.task, **named)  # type: ignore[arg-type]

@@ -215,7 +215,7 @@ def checked_features(features: Any, nodes: int) -> np.ndarray | sp.csr_array:
     if matrix.shape[0] != nodes:
         raise InputError(f"features has {matrix.shape[0]} rows, but the graph has {nodes} nodes; give one row per node")
     if matrix.shape[1] == 0:
-        raise InputError("features has no columns; omit features to use node degrees instead")
+        raise InputError("features has no columns; omit features to use the structure of the graph alone")
     if np.issubdtype(matrix.dtype, np.complexfloating):
         raise InputError("features are complex numbers; give real and imaginary parts as separate columns")
     if matrix.dtype not in (np.float32, np.float64):

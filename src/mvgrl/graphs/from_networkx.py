@@ -13,7 +13,7 @@ import numpy as np
 
 from mvgrl.errors import InputError, check_name, shown
 from mvgrl.graphs.checks import check_weight_sums
-from mvgrl.graphs.graph import Graph
+from mvgrl.graphs.graph import MADE_UNDIRECTED, Graph
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.tables.names import check_distinct, text_array
 
@@ -52,6 +52,8 @@ def from_networkx(graphs: Sequence[Any], *, label: str | None = None, parse_inte
     made = Graph.from_edges(sources, targets, edge_weights, nodes=int(offsets[-1]), features=features, offsets=offsets)
     listed = ", ".join(shown(name)[1:-1] for name in ignored[:20]) + (", …" if len(ignored) > 20 else "")
     notes = (f"ignored node attributes (not a number on every node): {listed}",) if ignored else ()
+    if not any(graph.is_directed() for graph in graphs):  # each edge was given once, but has no direction
+        made = replace(made, notes=tuple(note for note in made.notes if note != MADE_UNDIRECTED))
     graph_ids = _graph_ids(graphs) if len(graphs) > 1 else None
     return NamedGraph(replace(made, notes=made.notes + notes, feature_names=names), ids, graph_ids, labels)
 

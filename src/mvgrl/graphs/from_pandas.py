@@ -21,7 +21,7 @@ def to_arrow(table: Any, place: str) -> Any:
         return table
     if not any(kind.__module__.split(".")[0] == "pandas" for kind in type(table).__mro__):
         try:
-            return pa.table(table)
+            return pa.table(table.collect() if hasattr(table, "collect") else table)
         except (pa.ArrowException, TypeError, ValueError) as error:
             reason = shown(str(error).partition("\n")[0])
             raise InputError(f"{place} cannot be converted to an Arrow table ({reason}); give a pandas table") from None

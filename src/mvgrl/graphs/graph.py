@@ -17,6 +17,8 @@ from mvgrl.graphs import checks
 
 logger = logging.getLogger(__name__)
 
+MADE_UNDIRECTED = "directed edges made undirected"
+
 
 @dataclass(frozen=True, eq=False)
 class Graph:
@@ -252,7 +254,7 @@ def _clean(
         directed.data[:] = 1.0
     adjacency = sp.csr_array(directed.maximum(directed.T))
     if (adjacency != directed).nnz:
-        notes.append("directed edges made undirected")
+        notes.append(MADE_UNDIRECTED)
     for note in notes:
         logger.info(note)
     return adjacency, tuple(notes)

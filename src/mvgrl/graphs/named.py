@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.tables.names import check_text
 
@@ -47,6 +47,22 @@ class NamedGraph:
                 there = f"there are {nodes} nodes in {graphs} graphs"
                 raise InputError(f"{name} has shape {values.shape}, but {there}; give one per {each}")
             check_text(values, name, allow_empty=name == "labels")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was changed when the graph was read, and what its owner may not expect.
+
+        >>> NamedGraph(Graph.from_edges([0], [0]), np.arange(1)).notes[1]
+        'the graph has no edges, so the vectors depend on the features only'
+        """
+        notes = list(self.graph.notes)
+        if self.node_ids.dtype.kind == "U":
+            padded = np.flatnonzero(np.char.strip(self.node_ids) != self.node_ids)
+            if len(padded):
+                notes.append(f"ids are used as written, including spaces: {shown(str(self.node_ids[padded[0]]))}")
+        if not self.graph.edges:
+            notes.append("the graph has no edges, so the vectors depend on the features only")
+        return tuple(notes)
 
     @property
     def labels_of(self) -> Literal["nodes", "graphs"] | None:

@@ -1,0 +1,91 @@
+"""Vectors with their ids as a table of pandas, polars or Arrow."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.graphs.named import NamedGraph
+
+TABLES = ("pandas", "polars", "arrow")
+CONTAINERS = ("default", "pandas", "polars")  # of scikit-learn's set_output
+
+
+class Rows(NamedTuple):
+    """The ids of vectors and, for nodes of several graphs, whose ids may repeat, the ids of their graphs."""
+
+    ids: np.ndarray
+    graphs: np.ndarray | None = None
+
+
+def rows_of(named: NamedGraph, task: str) -> Rows:
+    """Return the ids of the vectors of a task.
+
+    >>> from mvgrl.graphs.convert import to_named
+    >>> rows_of(to_named([("ann", "bob"), ("bob", "cy"), ("cy", "ann")]), "node").ids.tolist()
+    ['ann', 'bob', 'cy']
+    """
+    if task == "graph":
+        return Rows(np.arange(named.graph.count) if named.graph_ids is None else named.graph_ids)
+    if named.graph_ids is None or named.graph.count == 1:
+        return Rows(named.node_ids)
+    return Rows(named.node_ids, np.repeat(named.graph_ids, named.graph.sizes))
+
+
+def column_names(width: int) -> list[str]:
+    """Return the names of the numbers of a vector, as in the files that the shell writes.
+
+    >>> column_names(3)
+    ['e0', 'e1', 'e2']
+    """
+    return [f"e{i}" for i in range(width)]
+
+
+def to_table(kind: str, rows: Rows, vectors: np.ndarray) -> Any:
+    """Return ids and vectors as a table.
+
+    In pandas, the ids are the index, or graphs and ids are its two levels; in polars and Arrow, which have no index,
+    they are the first columns, ``graph`` and ``id``.
+    """
+    check_name("table", kind, TABLES)
+    names = column_names(vectors.shape[1])
+    if kind == "pandas":
+        pandas = _package("pandas")
+        index = pandas.Index(rows.ids, name="id")
+        if rows.graphs is not None:
+            index = pandas.MultiIndex.from_arrays([rows.graphs, rows.ids], names=["graph", "id"])
+        return pandas.DataFrame(vectors, index=index, columns=names)
+    given = {"id": rows.ids} if rows.graphs is None else {"graph": rows.graphs, "id": rows.ids}
+    columns = given | dict(zip(names, vectors.T, strict=True))
+    if kind == "polars":
+        return _package("polars").DataFrame(columns)
+    return _package("pyarrow").table(columns)
+
+
+def contained(kind: str, rows: Rows, vectors: np.ndarray) -> Any:
+    """Return vectors in a container of scikit-learn's ``set_output``.
+
+    Every column of a container is a feature for the next step of a pipeline, so a polars table has no ids.
+    """
+    if kind == "default":
+        return vectors
+    if kind == "polars":
+        return _package("polars").DataFrame(vectors, schema=column_names(vectors.shape[1]))
+    return to_table(kind, rows, vectors)
+
+
+def check_container(kind: Any) -> None:
+    """Check the name of a container."""
+    check_name("container", kind, CONTAINERS, SettingsError)
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(
+            f"this table needs {name}; pip install {name}, or choose another: {', '.join(TABLES)}"
+        ) from None
