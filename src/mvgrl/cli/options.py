@@ -49,20 +49,6 @@ CsvSafe = Annotated[
 ]
 
 
-LEDGER = Path("results/runs.jsonl")
-
-
-def readable_ledger(named: Path | None, console: Console) -> Path:
-    """The ledger given, else that of the working folder, else the published one."""
-    if named is not None or LEDGER.exists():
-        return named or LEDGER
-
-    from mvgrl.experiments.ledger import published_runs
-
-    console.note(f"there is no {LEDGER} here; these are the published runs, which come with mvgrl")
-    return published_runs()
-
-
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Common:
@@ -120,7 +106,6 @@ def _with_default(help: str, name: str, default: Any) -> str:
 
 
 if TYPE_CHECKING:
-    from mvgrl.cli.console import Console
 
     @dataclass(frozen=True)
     class Chosen:

@@ -6,7 +6,20 @@ from pathlib import Path
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, flag, readable_ledger
+from mvgrl.cli.options import Common, flag
+
+LEDGER = Path("results/runs.jsonl")
+
+
+def readable_ledger(named: Path | None, console: Console) -> Path:
+    """The ledger given, else that of the working folder, else the published one."""
+    if named is not None or LEDGER.exists():
+        return named or LEDGER
+
+    from mvgrl.experiments.ledger import published_runs
+
+    console.note(f"there is no {LEDGER} here; these are the published runs, which come with mvgrl")
+    return published_runs()
 
 
 def run(

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import LEDGER, Common, Device, flag, readable_ledger, whole
+from mvgrl.cli.options import Common, Device, flag, whole
+from mvgrl.cli.report import LEDGER, readable_ledger
 
 
 def run(
