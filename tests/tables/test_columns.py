@@ -13,7 +13,8 @@ import pytest
 from mvgrl.errors import InputError
 from mvgrl.graphs.convert import to_named
 from mvgrl.tables import names
-from mvgrl.tables.columns import Place, find_endpoints, find_id, find_label, to_array, to_ids, to_labels, to_numbers
+from mvgrl.tables.columns import Place, find_id, find_label, to_array, to_ids, to_labels, to_numbers
+from mvgrl.tables.endpoints import find_endpoints
 from mvgrl.tables.labels import read_labels, read_split
 
 PLACE = Place("nodes")
