@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    words = ["/dev/stdin" if word == "-" else word for word in words]  # the parser takes a hyphen for an option
     try:
         _check_encoding(words)
         make_app()(words, exit_on_error=False, print_error=False, result_action="return_value")

@@ -66,8 +66,6 @@ def _check_path(text: str) -> None:
     """Reject a misspelt dataset name and a model in place of a graph."""
     from mvgrl.datasets import DATASETS
 
-    if text == "-":  # standard input
-        return
     path = Path(text)
     if Path(path, "model.safetensors").exists():
         raise InputError(f"{text} is a model, not a graph; mvgrl apply {text} GRAPH -o FILE embeds a graph with it")

@@ -52,6 +52,18 @@ class NamedGraph:
             check_text(values, name, allow_empty=name == "labels")
 
     @property
+    def keys(self) -> np.ndarray:
+        """What identifies a node within a graph: its id, in a bipartite graph with its side.
+
+        >>> sides = np.array(["user", "item"])
+        >>> NamedGraph(Graph.from_edges([0], [1]), np.array([7, 7]), sides=sides).keys.tolist()
+        ['user\\x1f7', 'item\\x1f7']
+        """
+        if self.sides is None:
+            return self.node_ids
+        return np.char.add(np.char.add(self.sides, "\x1f"), self.node_ids.astype(str))
+
+    @property
     def labels_of(self) -> Literal["nodes", "graphs"] | None:
         """What the labels describe; None if there are no labels.
 

@@ -16,7 +16,7 @@ from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.tables.arrays import read_array
-from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file, parts_of
+from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file, is_standard_input, parts_of
 
 EXTENSIONS = (*TABLE_EXTENSIONS, ".graphml", ".gml", ".gexf", ".npz")
 
@@ -62,7 +62,7 @@ def read(
     if not isinstance(path, (str, os.PathLike)):
         return tables([Path(part) for part in path])
     place = Path(path)
-    if str(path) == "-":
+    if is_standard_input(place):
         return tables(place)
     only_tables = dict(id_column=id_column, **columns, **how, bipartite=bipartite or None)
     if os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises an error if the name is too long

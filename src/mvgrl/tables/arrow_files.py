@@ -24,10 +24,13 @@ def read_arrow(path: Path) -> Any:
     try:
         if data.startswith(b"FEA1"):
             raise ValueError("it has version 1 of the format, which is not supported")
-        content = pa.py_buffer(data)
-        is_file = data.startswith(_MAGIC)
-        check_unpacked_size(path, _declared_size(content.slice(len(_MAGIC)) if is_file else content))
-        with pa.ipc.open_file(content) if is_file else pa.ipc.open_stream(content) as reader:
+        stream = pa.py_buffer(data)
+        if data.startswith(_MAGIC):  # a file is a stream with a footer, which could refer to other messages than it has
+            if not data.endswith(_MAGIC.rstrip(b"\0")):
+                raise ValueError("there is no footer at its end, it may be truncated")
+            stream = stream.slice(len(_MAGIC))
+        check_unpacked_size(path, _declared_size(stream))
+        with pa.ipc.open_stream(stream) as reader:
             table = reader.read_all()
         table.validate(full=True)  # before anything is decoded: files may contain anything
         check_unpacked_size(path, sum(_decoded_size(column) for column in table.columns))
@@ -44,16 +47,15 @@ def read_arrow(path: Path) -> Any:
 def _declared_size(stream: Any) -> int:
     """Return the bytes that the buffers of all messages take when they are decompressed."""
     total = 0
-    with pa.ipc.MessageReader.open_stream(stream) as messages:
-        for message in messages:
-            metadata, body = message.metadata.to_pybytes(), message.body
-            root = _Table(metadata, struct.unpack_from("<I", metadata)[0])
-            kind, header = root.number(1, "<B"), root.table(2)
-            if header is None or kind not in (_DICTIONARY, _RECORDS):
-                continue
-            batch = header.table(1) if kind == _DICTIONARY else header
-            if batch is not None:
-                total += _batch_size(batch, body)
+    for message in pa.ipc.MessageReader.open_stream(stream):
+        metadata, body = message.metadata.to_pybytes(), message.body
+        root = _Table(metadata, struct.unpack_from("<I", metadata)[0])
+        kind, header = root.number(1, "<B"), root.table(2)
+        if header is None or kind not in (_DICTIONARY, _RECORDS):
+            continue
+        batch = header.table(1) if kind == _DICTIONARY else header
+        if batch is not None:
+            total += _batch_size(batch, body)
     return total
 
 

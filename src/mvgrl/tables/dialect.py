@@ -73,11 +73,19 @@ def sniff(
     if separator not in usual:
         found = _noted(found, f"{text.name} is separated by {SEPARATOR_NAMES[separator]}")
     if commented:
-        found = _noted(found, f"skipped {len(commented)} comment lines at the top of {text.name}")
+        lines = "1 comment line" if len(commented) == 1 else f"{len(commented)} comment lines"
+        found = _noted(found, f"skipped {lines} at the top of {text.name}")
     if found.decimal == ",":
         found = _noted(found, f"{text.name} has decimal commas: 1,5 is read as 1.5")
-    if not edges or header is True or (header is None and is_header(rows[0])):
+    if edges and len(rows[0]) > 2 and re.match(r"\{[^}]", rows[0][2]) and separator == " ":
+        raise InputError(f"{text.name}: the lines end with attributes in braces, as NetworkX writes them; write it "
+                         "with nx.write_weighted_edgelist, or with nx.write_graphml")  # fmt: skip
+    if not edges or header is True:
         return found
+    if header is None and is_header(rows[0]):
+        odd = all(any(cell in row[:2] for row in rows[1:]) for cell in rows[0][:2])
+        note = f"the first line of {text.name} names the columns; if it is an edge, add --no-header (header=False)"
+        return _noted(found, note) if odd else found
     if header is None and commented:  # SNAP and others name the columns in the last comment
         names = _rows(commented[-1].lstrip("#% \t"), separator, text.name, 0)
         if names and len(names[0]) == len(rows[0]) and is_header(names[0]):

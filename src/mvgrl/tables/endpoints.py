@@ -81,7 +81,7 @@ def _no_endpoints(names: Sequence[str], place: Place) -> InputError:
             if keys.count(key) > 1 and key not in names:
                 one, other = [name for name in names if name_key(name) == key][:2]
                 return InputError(f"{place.name} has the columns {shown(one)} and {shown(other)}; choose with {CHOOSE}")
-    if not {key for pair in ENDPOINT_KEYS for key in pair} & set(keys):
+    if not set(" ".join(_ONE_KIND).split()) & set(keys):
         data = ". If this is the first row of data, add --no-header (header=False)" if len(names) <= 4 else ""
         return InputError(
             f"{place.name} has no columns 'source' and 'target', only {listed}; choose with {CHOOSE}{data}"

@@ -22,10 +22,9 @@ from mvgrl.tables.endpoints import match_endpoints
 from mvgrl.tables.json_lines import read_lines
 from mvgrl.tables.parquet_sizes import declared_sizes
 from mvgrl.tables.parts import read_parts
-from mvgrl.tables.paths import ARROW_EXTENSIONS, LINES_EXTENSIONS, SEPARATORS, extension_of, parts_of
+from mvgrl.tables.paths import ARROW_EXTENSIONS, LINES_EXTENSIONS, SEPARATORS, extension_of, is_standard_input, parts_of
 from mvgrl.tables.text import Text, arrow_source, open_text, standard_input
 
-STANDARD_INPUT = Path("-")
 _BATCH, _MOST_ROWS = 2**29, 2**16  # bytes and rows of a Parquet file that are unpacked at a time
 
 
@@ -115,7 +114,7 @@ def _read_all(path: Path | Sequence[Path], wanted: _Wanted) -> tuple[Any, Place]
         if not path:
             raise InputError("the list of tables is empty; give at least one")
         return read_parts(path, f"{path[0]} and {len(path) - 1} more", partial(_read, wanted=wanted))
-    if path != STANDARD_INPUT and path.is_dir():
+    if path.is_dir() and not is_standard_input(path):
         parts = parts_of(path)
         if not parts:
             raise InputError(f"{path} is a folder without tables; give a file, or a folder with the parts of a table")
@@ -125,7 +124,7 @@ def _read_all(path: Path | Sequence[Path], wanted: _Wanted) -> tuple[Any, Place]
 
 def _read(path: Path, wanted: _Wanted) -> tuple[Any, Place]:
     extension = extension_of(path)
-    if path == STANDARD_INPUT:
+    if is_standard_input(path):
         table, place = _read_text(standard_input(), ",", wanted)
     elif extension == ".parquet":
         table, place = _read_parquet(path), Place(str(path))

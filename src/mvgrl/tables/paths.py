@@ -21,6 +21,15 @@ PART_EXTENSIONS = (*SEPARATORS, ".parquet", *LINES_EXTENSIONS, *ARROW_EXTENSIONS
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}  # of text files
 
 
+def is_standard_input(path: Path) -> bool:
+    """Return whether a path stands for standard input.
+
+    >>> is_standard_input(Path("-"))
+    True
+    """
+    return path in (Path("-"), Path("/dev/stdin"))
+
+
 def extension_of(path: Path) -> str:
     """Return the extension of a file in lower case, without that of a compressed text.
 

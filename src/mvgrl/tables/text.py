@@ -93,7 +93,7 @@ def open_text(path: Path) -> Text:
 def standard_input() -> Text:
     """Read standard input to its end; compressed text is recognised by its first bytes."""
     name, limit = "standard input", machine_memory() // 4
-    data = sys.stdin.buffer.read(limit + 1)
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read(limit + 1)
     codec = next((codec for magic, codec in _MAGIC.items() if data.startswith(magic)), None)
     if codec is not None:
         chunks, size = [], 0
