@@ -325,7 +325,7 @@ VECTORS = [
     ("v.csv", "id,x\n1,2\n2,nan\n", ["v.csv, line 3", "'x'", "finite"]),
     ("v.csv", "id,x\n1,2\n2,far\n", ["v.csv, line 3", "'x'", "'far'"]),
     ("v.csv", "id\n1\n2\n", ["v.csv", "no numeric columns"]),
-    ("v.csv", "id;x\n1;2\n", ["v.csv", "semicolons"]),
+    ("v.csv", "id;x\n1;2\n1;3\n", ["v.csv, line 3", "the id 1", "unique"]),
     ("v.npy", "not an array", ["v.npy", "damaged"]),
     ("v.txt", "1 2\n", ["v.txt", ".parquet, .csv, .tsv, .npy"]),
 ]
@@ -346,7 +346,7 @@ LABELS = [
     ("id,kind,size\n1,a,2\n", "", ["labels.csv", "no column 'label'", "'kind', 'size'", "label_column"]),
     ("id,kind\n1,a\n", "--label-column knid", ["labels.csv", "'knid'", "did you mean 'kind'"]),
     ("id,kind\n1,a\n", "--id-column name", ["labels.csv", "'name'", "'id'"]),
-    ("id;label\n1;a\n", "", ["labels.csv", "semicolons"]),
+    ("id;label\n1;a\n1;b\n", "", ["labels.csv, line 3", "the id 1", "unique"]),
 ]
 
 
