@@ -162,6 +162,19 @@ def test_only_the_first_lines_decide(edges, monkeypatch):
     assert place.row(99) == "line 101"
 
 
+def test_header_may_be_longer_than_what_is_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(dialect, "_SAMPLE", 30)
+    names = [f"x{i}" for i in range(1000)]
+    for top in ("", "# made by hand\n"):
+        (tmp_path / "n.csv").write_text(f"{top}id,{','.join(names)}\n" + f"a{',1' * 1000}\n" * 3)
+        table, _ = read_nodes(tmp_path / "n.csv")
+        assert (table.column_names, table.num_rows) == (["id", *names], 3)
+
+
+def test_line_for_excel_is_skipped(edges):
+    assert edges("sep=;\nsource;target\na;b\n")[0].to_pydict() == {"source": ["a"], "target": ["b"]}
+
+
 def test_single_column_of_ids_with_separators_in_it_stays_one(tmp_path):
     path = tmp_path / "ids.csv"
     path.write_text("id\nNew York\nSan Juan\n")

@@ -17,6 +17,7 @@ _SAMPLE = 2**18  # characters that are looked at
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
 _SPELLED = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|", "bar": "|", "space": " "}
 _INTEGER, _NUMBER = re.compile(r"\s*[+-]?\d+\s*"), re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+_COMMENT = re.compile(r"[#%]|sep=.\s*$", re.IGNORECASE)  # sep=; is written for Excel
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _TIME = re.compile(r"\s*[1-9]\d{8,}\s*")  # a third column of such integers holds seconds since 1970, not weights
 _HEADER_KEYS = {key for pair in ENDPOINT_KEYS for key in pair} | {*WEIGHT_KEYS, "id", "graph", "label", "type", "time",
@@ -68,34 +69,48 @@ def sniff(
     rows = _rows("".join(sample[comments:]), separator, text.name, comments)
     if not rows:
         raise InputError(f"{text.name} has only empty lines; write it again")
-    found = Dialect(separator, rows[0], skipped=comments, decimal=_decimal(rows, separator))
     commented = [line for line in sample[:comments] if line.strip()]
-    if separator not in usual:
-        found = _noted(found, f"{text.name} is separated by {SEPARATOR_NAMES[separator]}")
-    if commented:
-        lines = "1 comment line" if len(commented) == 1 else f"{len(commented)} comment lines"
-        found = _noted(found, f"skipped {lines} at the top of {text.name}")
-    if found.decimal == ",":
-        found = _noted(found, f"{text.name} has decimal commas: 1,5 is read as 1.5")
-    if edges and len(rows[0]) > 2 and re.match(r"\{[^}]", rows[0][2]) and separator == " ":
-        raise InputError(f"{text.name}: the lines end with attributes in braces, as NetworkX writes them; write it "
-                         "with nx.write_weighted_edgelist, or with nx.write_graphml")  # fmt: skip
+    found = _guessed(text.name, Dialect(separator, rows[0], skipped=comments), rows, usual, len(commented))
     if not edges or header is True:
         return found
-    if header is None and is_header(rows[0]):
-        odd = all(any(cell in row[:2] for row in rows[1:]) for cell in rows[0][:2])
+    _check_no_attributes(text.name, rows[0], separator)
+    if header is False:
+        return _without_header(text.name, found, rows)
+    if is_header(rows[0]):
+        recurs = all(any(cell in row[:2] for row in rows[1:]) for cell in rows[0][:2])
         note = f"the first line of {text.name} names the columns; if it is an edge, add --no-header (header=False)"
-        return _noted(found, note) if odd else found
-    if header is None and commented:  # SNAP and others name the columns in the last comment
-        names = _rows(commented[-1].lstrip("#% \t"), separator, text.name, 0)
-        if names and len(names[0]) == len(rows[0]) and is_header(names[0]):
-            return replace(found, names=names[0], header=False)
-    if header is None and not _is_data(rows):
-        return found
+        return _noted(found, note) if recurs else found
+    if commented:  # SNAP and others name the columns in the last comment
+        last = _rows(commented[-1].lstrip("#% \t"), separator, text.name, 0)
+        if last and len(last[0]) == len(rows[0]) and is_header(last[0]):
+            return replace(found, names=last[0], header=False)
+    return _without_header(text.name, found, rows) if _is_data(rows) else found
+
+
+def _guessed(name: str, found: Dialect, rows: list[list[str]], usual: str, comments: int) -> Dialect:
+    """Add the decimal mark, and a note on everything that is not usual."""
+    found = replace(found, decimal=_decimal(rows, found.separator))
+    if found.separator not in usual:
+        found = _noted(found, f"{name} is separated by {SEPARATOR_NAMES[found.separator]}")
+    if comments:
+        lines = "1 comment line" if comments == 1 else f"{comments} comment lines"
+        found = _noted(found, f"skipped {lines} at the top of {name}")
+    if found.decimal == ",":
+        found = _noted(found, f"{name} has decimal commas: 1,5 is read as 1.5")
+    return found
+
+
+def _without_header(name: str, found: Dialect, rows: list[list[str]]) -> Dialect:
     names = _default_names(rows)
-    first = shown((" " if separator == "\t" else separator).join(rows[0]))
-    note = f"{text.name} has no header: its first line, {first}, is an edge, and the columns are {', '.join(names)}"
+    first = shown((" " if found.separator == "\t" else found.separator).join(rows[0]))
+    note = f"{name} has no header: its first line, {first}, is an edge, and the columns are {', '.join(names)}"
     return replace(_noted(found, note), names=names, header=False)
+
+
+def _check_no_attributes(name: str, first: list[str], separator: str) -> None:
+    if separator == " " and len(first) > 2 and re.match(r"\{[^}]", first[2]):
+        raise InputError(f"{name}: the lines end with attributes in braces, as NetworkX writes them; write it with "
+                         "nx.write_weighted_edgelist, or with nx.write_graphml")  # fmt: skip
 
 
 def _noted(found: Dialect, note: str) -> Dialect:
@@ -106,17 +121,17 @@ def _sample(text: Text) -> tuple[list[str], int]:
     """Return the first lines, and how many of them are comments or empty lines at the top."""
     try:
         with text.decoded() as file:
-            content = file.read(_SAMPLE)
+            content = file.read(_SAMPLE) + file.readline()  # a header may be longer
             more = bool(file.read(1))
     except UnicodeDecodeError:
         raise not_utf8(text.name) from None
     lines = StringIO(content, newline="").readlines()
-    if more and len(lines) > 1:
-        lines.pop()  # it may be incomplete
     if lines and lines[0].startswith("%%MatrixMarket"):
         raise InputError(f"{text.name} is a Matrix Market file; read it with scipy.io.mmread and save it with "
                          "scipy.sparse.save_npz as .npz")  # fmt: skip
-    count = next((i for i, line in enumerate(lines) if line.strip() and line[0] not in "#%"), len(lines))
+    count = next((i for i, line in enumerate(lines) if line.strip() and not _COMMENT.match(line)), len(lines))
+    if more and len(lines) > count + 1:
+        lines.pop()  # it may end within quotes
     return lines, count
 
 
