@@ -57,9 +57,13 @@ class Text:
             data = file.read()
         if b'"' in data:
             data = re.sub(rb'"[^"\r\n]*"|[ \t]+', lambda found: found[0] if found[0][:1] == b'"' else b" ", data)
-        else:
-            data = re.sub(rb"[ \t]+", b" ", data)
-        data = re.sub(rb"(?:(?<=[\r\n])|\A) | (?=[\r\n]|\Z)", b"", data)
+        else:  # many times faster
+            data = data.replace(b"\t", b" ")
+            while b"  " in data:
+                data = data.replace(b"  ", b" ")
+        for end in (b"\n", b"\r"):
+            data = data.replace(b" " + end, end).replace(end + b" ", end)
+        data = data.strip(b" ")
         return Text(self.name, self.path, data)
 
 
