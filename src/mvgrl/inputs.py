@@ -105,7 +105,7 @@ def prepare(
     for name in ("sampler", "normalise"):
         if getattr(settings, name) == AUTO:
             raise SettingsError(f"{name} is still 'auto'; give the graph to fit, or use mvgrl.settings.literal")
-    ids = graph.node_ids if isinstance(graph, NamedGraph) else None
+    ids = graph.keys if isinstance(graph, NamedGraph) else None
     graph = graph.graph if isinstance(graph, NamedGraph) else graph
     if encoder is None:
         _check_task(graph, settings)

@@ -35,7 +35,7 @@ INSIDE: dict[str, tuple[Mutation, ...]] = {
 def kind_of(name: str) -> str:
     suffix = name.rpartition(".")[2]
     kinds = {"parquet": "parquet", "npz": "npz", "npy": "npy", "json": "json", "jsonl": "jsonl", "toml": "toml"}
-    kinds |= {"safetensors": "safetensors", "checkpoint": "safetensors", "graphml": "xml"}
+    kinds |= {"safetensors": "safetensors", "checkpoint": "safetensors", "graphml": "xml", "gexf": "xml"}
     if name.startswith("ind.") and suffix != "index":
         return "pickle"
     return kinds.get(suffix, "text")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import pickle
@@ -72,7 +73,15 @@ def table_bytes(table: pd.DataFrame, extension: str) -> bytes:
         file = io.BytesIO()
         table.to_parquet(file, index=False)
         return file.getvalue()
-    return table.to_csv(index=False, sep="\t" if extension == "tsv" else ",").encode()
+    if extension == "feather":
+        file = io.BytesIO()
+        table.to_feather(file, compression="zstd")
+        return file.getvalue()
+    if extension == "jsonl":
+        return table.to_json(orient="records", lines=True).encode()
+    separator = {"tsv": "\t", "txt": " "}.get(extension, ",")
+    text = table.to_csv(index=False, sep=separator).encode()
+    return gzip.compress(text) if extension == "csv.gz" else text
 
 
 def array_bytes(array: np.ndarray) -> bytes:
@@ -217,6 +226,12 @@ def view_files(number: int) -> dict[str, bytes]:
 
 
 def _seeds() -> Iterator[tuple[str, Seed]]:
+    for extension in ("txt", "csv.gz", "jsonl", "feather"):
+        edges, nodes = (f"{name}.{extension}" for name in ("edges", "nodes"))
+        tables = {edges: table_bytes(edge_table(), extension), nodes: table_bytes(node_table(), extension)}
+        yield "edges", Seed(edges, {edges: tables[edges]})
+        yield "nodes", Seed(edges, tables, {"nodes": nodes})
+    yield "edges", Seed("bare.txt", {"bare.txt": b"# a ring\n" + table_bytes(edge_table(), "txt").partition(b"\n")[2]})
     for extension in ("csv", "tsv", "parquet"):
         edges, nodes = (f"{name}.{extension}" for name in ("edges", "nodes"))
         tables = {edges: table_bytes(edge_table(), extension), nodes: table_bytes(node_table(), extension)}
@@ -236,6 +251,7 @@ def _seeds() -> Iterator[tuple[str, Seed]]:
     named = nx.Graph([(f"n{a}", f"n{b}", {"weight": 1.5}) for a, b in EDGES])
     nx.set_node_attributes(named, {f"n{i}": {"x": float(i), "label": "cat"} for i in range(NODES)})
     yield "graphml", Seed("g.graphml", {"g.graphml": "\n".join(nx.generate_graphml(named)).encode()})
+    yield "graphml", Seed("g.gexf", {"g.gexf": "\n".join(nx.generate_gexf(named)).encode()})
     yield "gml", Seed("g.gml", {"g.gml": "\n".join(nx.generate_gml(named)).encode()})
     for matrix in (adjacency(), sp.csc_array(adjacency()), sp.coo_array(adjacency())):
         files = {"a.npz": sparse_bytes(matrix), "x.npz": sparse_bytes(sp.csr_array(np.eye(NODES)), compressed=False)}

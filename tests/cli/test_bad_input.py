@@ -30,14 +30,12 @@ EDGES = [
     ("edges.csv", "source,target\n", ["edges.csv", "no rows", "at least one edge"]),
     ("edges.csv", "source,dest\na,b\n", ["edges.csv", "no column 'target'", "'dest'"]),
     ("edges.csv", "source\na\n", ["edges.csv", "only one column", "'target'"]),
-    ("edges.csv", "Source,Target\na,b\n", ["edges.csv", "'source' and 'target'", "'Source,Target'", "rename"]),
-    ("edges.csv", "1,2\n2,3\n", ["edges.csv", "'1,2'", "header", "source,target"]),
-    ("edges.csv", "source;target\na;b\n", ["edges.csv", "semicolons", "save it with commas"]),
-    ("edges.csv", "source;target;weight\na;b;1,5\n", ["edges.csv", "semicolons", "save it with commas"]),
-    ("edges.csv", "source\ttarget\na\tb\n", ["edges.csv", "not tabs", ".tsv"]),
-    ("edges.tsv", "source,target\na,b\n", ["edges.tsv", "not commas", ".csv"]),
-    ("edges.csv", "source target\na b\n", ["edges.csv", "only one column", "separator"]),
-    ("edges.csv", "source, target\na, b\n", ["edges.csv", "'target'", "did you mean ' target'"]),
+    ("edges.csv", "person,friend\nann,bob\n", ["edges.csv", "'person,friend'", "--source-column", "--no-header"]),
+    ("edges.csv", "a;b;1,5\nb;c;2,5\n", ["edges.csv", "commas or semicolons", "--separator"]),
+    ("edges.csv", "Source;Target\na;b\nb;\n", ["edges.csv, line 3", "'Target'", "missing"]),
+    ("edges.txt", "# made by hand\n1 2\n2   3\n3\n", ["edges.txt, line 4", "1 columns", "2 in the first line"]),
+    ("edges.jsonl", '{"source": 1, "target": 2}\n{"source": 1', ["edges.jsonl, line 2", "not JSON", "correct"]),
+    ("edges.feather", "ARROW1 and no more", ["edges.feather", "Feather", "write it again"]),
     ("edges.csv", "source,target\na,b\nb,c,d\n", ["edges.csv, line 3", "3 columns", "2 in the header"]),
     ("edges.csv", "source,target\na,b\n\n,c\n", ["edges.csv, line 4", "'source'", "missing", "fill it in"]),
     ("edges.csv", "source,target,weight\na,b,1\nb,c,-2\n", ["edges.csv, line 3", "-2", "negative"]),
@@ -46,7 +44,7 @@ EDGES = [
     ("edges.csv", "source,target\nä,b\n".encode("latin-1"), ["edges.csv", "UTF-8", "save it"]),
     ("edges.csv", "source,target\na,b\n".encode("utf-16"), ["edges.csv", "UTF-8", "save it"]),
     ("edges.xlsx", "PK", ["edges.xlsx", ".csv, .tsv, .parquet"]),
-    ("edges.csv.gz", "\x1f\x8b", ["edges.csv.gz", ".csv, .tsv, .parquet"]),
+    ("edges.csv.gz", "\x1f\x8b", ["edges.csv.gz", "gzip", "write it again"]),
     ("edges.parquet", "PAR1 and no more", ["edges.parquet", "not a Parquet file", "write it again"]),
     ("edges.gml", "graph [", ["edges.gml", "damaged", "write it again"]),
     ("edges.npz", "PK", ["edges.npz", "damaged", "save_npz"]),
@@ -64,11 +62,11 @@ def test_bad_table_of_edges(refused, name, text, words):
 NODES = [
     ("", "", ["nodes.csv", "empty"]),
     ("id,x\n", "", ["nodes.csv", "no rows"]),
-    ("name,x\nn0,1\n", "", ["nodes.csv", "no column 'id'", "'name'"]),
+    ("name,x\nn0,1\n", "", ["nodes.csv", "no column 'id'", "'name'", "--id-column"]),
     ("id,x\nn0,1\n", "--id-column nmae", ["nodes.csv", "no column 'nmae'", "'id'"]),
     ("id,x\nn0,1\n", "--label-column topic", ["nodes.csv", "no column 'topic'", "'x'"]),
     ("id,x\nn0,1\nn1,tall\n", "", ["edges.csv, line 3", "n2", "nodes.csv", "add the node or drop the edge"]),
-    ("id;x\nn0;1\n", "", ["nodes.csv", "semicolons"]),
+    ("id;x\nn0;1\n\nn0;2\n", "", ["nodes.csv, line 4", "n0", "line 2", "unique"]),
 ]
 
 
@@ -327,7 +325,7 @@ VECTORS = [
     ("v.csv", "id,x\n1,2\n2,nan\n", ["v.csv, line 3", "'x'", "finite"]),
     ("v.csv", "id,x\n1,2\n2,far\n", ["v.csv, line 3", "'x'", "'far'"]),
     ("v.csv", "id\n1\n2\n", ["v.csv", "no numeric columns"]),
-    ("v.csv", "id;x\n1;2\n", ["v.csv", "semicolons"]),
+    ("v.csv", "id;x\n1;2\n1;3\n", ["v.csv, line 3", "the id 1", "unique"]),
     ("v.npy", "not an array", ["v.npy", "damaged"]),
     ("v.txt", "1 2\n", ["v.txt", ".parquet, .csv, .tsv, .npy"]),
 ]
@@ -348,7 +346,7 @@ LABELS = [
     ("id,kind,size\n1,a,2\n", "", ["labels.csv", "no column 'label'", "'kind', 'size'", "label_column"]),
     ("id,kind\n1,a\n", "--label-column knid", ["labels.csv", "'knid'", "did you mean 'kind'"]),
     ("id,kind\n1,a\n", "--id-column name", ["labels.csv", "'name'", "'id'"]),
-    ("id;label\n1;a\n", "", ["labels.csv", "semicolons"]),
+    ("id;label\n1;a\n1;b\n", "", ["labels.csv, line 3", "the id 1", "unique"]),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import shutil
 
 import networkx as nx
@@ -22,11 +24,31 @@ NODES = pd.DataFrame(
 
 
 def write(frame: pd.DataFrame, path):
-    if path.suffix == ".parquet":
+    extension, compressed = (path.suffix, "") if path.suffix not in COMPRESSED else (path.suffixes[-2], path.suffix)
+    if extension == ".parquet":
         frame.to_parquet(path)
+    elif extension in (".feather", ".arrow"):
+        frame.to_feather(path)
     else:
-        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+        separator = {".tsv": "\t", ".txt": " ", ".edgelist": " "}.get(extension, ",")
+        lines = frame.to_json(orient="records", lines=True, force_ascii=False)
+        text = lines if extension == ".jsonl" else frame.to_csv(index=False, sep=separator)
+        path.write_bytes(compress(text.encode(), compressed))
     return path
+
+
+COMPRESSED = (".gz", ".bz2", ".zst")
+
+
+def compress(data: bytes, extension: str) -> bytes:
+    return {"": lambda data: data, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": _zstd}[extension](data)
+
+
+def _zstd(data: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
 
 
 def networkx_graph() -> nx.Graph:
@@ -56,18 +78,24 @@ def rejects(input_error):
 # Supported files
 
 
-@pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "CSV"])
-@pytest.mark.parametrize("node_extension", ["csv", "tsv", "parquet"])
+TABLES = ["csv", "tsv", "parquet", "txt", "edgelist", "csv.gz", "tsv.bz2", "txt.zst", "jsonl", "jsonl.gz", "feather",
+          "arrow"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("extension", "node_extension"),
+    [*((one, "csv") for one in (*TABLES, "CSV")), *(("csv", one) for one in TABLES if one != "csv")],
+)
 def test_every_table_format_gives_the_same_graph(tmp_path, extension, node_extension):
     edges, nodes = write(EDGES, tmp_path / f"edges.{extension}"), write(NODES, tmp_path / f"nodes.{node_extension}")
     check_graph(read(edges, nodes=nodes, label_column="class"))
     check_graph(read(str(edges), nodes=str(nodes), label_column="class"))
 
 
-@pytest.mark.parametrize("extension", ["graphml", "gml"])
-def test_graphml_and_gml_give_the_same_graph(tmp_path, extension, rejects):
+@pytest.mark.parametrize("extension", ["graphml", "gml", "gexf"])
+def test_graphml_gml_and_gexf_give_the_same_graph(tmp_path, extension, rejects):
     path = tmp_path / f"graph.{extension}"
-    (nx.write_graphml if extension == "graphml" else nx.write_gml)(networkx_graph(), path)
+    getattr(nx, f"write_{extension}")(networkx_graph(), path)
     check_graph(read(path, label_column="class"))
     rejects(path, path, "did you mean 'class'", label_column="clas")
     rejects(path, "own nodes", "omit it", nodes="nodes.csv")
@@ -88,6 +116,14 @@ def test_ids_are_integers_only_if_all_of_them_are(tmp_path):
     assert read(tmp_path / "path.gml").node_ids.tolist() == [0, 1, 2]
     nx.write_graphml(nx.Graph([("01", "1")]), tmp_path / "zeros.graphml")
     assert read(tmp_path / "zeros.graphml").node_ids.tolist() == ["01", "1"]
+
+
+def test_label_in_gexf_is_a_title_unless_it_is_chosen(tmp_path):
+    nx.write_gexf(nx.Graph([("a", "b")]), tmp_path / "g.gexf")  # writes a label for every node
+    named = read(tmp_path / "g.gexf")
+    assert named.labels is None
+    assert not any("ignored" in note for note in named.graph.notes)
+    assert read(tmp_path / "g.gexf", label_column="label").labels.tolist() == ["a", "b"]
 
 
 def test_gml_without_labels_uses_its_ids(tmp_path):
@@ -142,7 +178,9 @@ def test_folders_in_tu_and_planetoid_format_are_read(data_root, inside):
 # Errors
 
 
-@pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "graphml", "gml", "npz"])
+@pytest.mark.parametrize(
+    "extension", ["csv", "tsv", "parquet", "txt", "jsonl", "feather", "csv.gz", "graphml", "gml", "gexf", "npz"]
+)
 def test_missing_empty_and_foreign_files_are_rejected(tmp_path, extension, rejects):
     path = tmp_path / f"graph.{extension}"
     rejects(path, path, "does not exist", "check the path")
@@ -162,7 +200,8 @@ def test_unsupported_file_types_are_rejected(tmp_path, rejects):
     edges = write(EDGES, tmp_path / "edges.csv")
     rejects(edges, "nodes.xlsx", "does not exist", nodes=tmp_path / "nodes.xlsx")
     rejects(edges, "graph.xlsx", ".tsv", nodes=tmp_path / "graph.xlsx")
-    rejects(edges, "is a folder", nodes=tmp_path)
+    (tmp_path / "empty").mkdir()
+    rejects(edges, "is a folder", nodes=tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
@@ -170,8 +209,8 @@ def test_unsupported_file_types_are_rejected(tmp_path, rejects):
     [
         ("source,target\n", None, ["edges.csv", "no rows"]),
         ("\n\n", None, ["edges.csv", "only empty lines"]),
-        ("1,2\n2,3\n", None, ["edges.csv", "header", "source,target"]),
-        ("1\t2\n2\t3\n", None, ["edges.csv", "only one column", "not tabs"]),
+        ("ann,bob\ncy,dan\n", None, ["edges.csv", "'ann,bob'", "--source-column", "--no-header (header=False)"]),
+        ("1\n2\n", None, ["edges.csv", "only one column", "separator"]),
         ("source,target\na,b\nb\n", None, ["edges.csv, line 3", "1 columns", "2 in the header"]),
         ("source,target\na,b\n\nb,\n", None, ["edges.csv, line 4", "'target'", "missing"]),
         ('source,target\n"a\n1",b\nb,\n', None, ["edges.csv"]),

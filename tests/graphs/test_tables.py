@@ -98,8 +98,8 @@ TWO = {"id": ["a", "b"]}
     ("edges", "nodes", "words"),
     [
         ({"sorce": ["a"], "target": ["b"]}, None, ["edges", "'source'", "did you mean 'sorce'"]),
-        ({"a": ["x"], "b": ["y"]}, None, ["source,target", "header"]),
-        ({"a": ["x"], "b": ["y"], "c": [1]}, None, ["source,target,weight"]),
+        ({"a": ["x"], "b": ["y"]}, None, ["'a,b'", "source_column=", "header=False"]),
+        ({"a": ["x"], "b": ["y"], "c": [1]}, None, ["'a,b,c'", "source_column="]),
         ({"a;b": ["x"]}, None, ["only one column", "separator"]),
         ({"source": [], "target": []}, None, ["edges has no rows"]),
         ({"source": ["a", None], "target": ["b", "c"]}, None, ["edges, row 1", "'source'", "missing"]),

@@ -13,7 +13,8 @@ import pytest
 from mvgrl.errors import InputError
 from mvgrl.graphs.convert import to_named
 from mvgrl.tables import names
-from mvgrl.tables.columns import Place, find_endpoints, find_id, find_label, to_array, to_ids, to_labels, to_numbers
+from mvgrl.tables.columns import Place, find_id, find_label, to_array, to_ids, to_labels, to_numbers
+from mvgrl.tables.endpoints import find_endpoints
 from mvgrl.tables.labels import read_labels, read_split
 
 PLACE = Place("nodes")
@@ -86,9 +87,9 @@ def test_columns_are_found_by_their_usual_names(input_error):
     assert find_id(["id", "key"], "key", PLACE) == "key"
     assert (find_label(["label"], None, PLACE), find_label(["x"], None, PLACE)) == ("label", None)
     input_error(lambda: find_endpoints(["sorce", "target"], PLACE), "'source'", "did you mean 'sorce'")
-    input_error(lambda: find_endpoints(["a", "b", "c"], PLACE), "header", "source,target,weight")
+    input_error(lambda: find_endpoints(["a", "b", "c"], PLACE), "'a,b,c'", "--source-column", "--no-header")
     input_error(lambda: find_endpoints(["a b"], PLACE), "only one column", "separator")
-    input_error(lambda: find_id(["name"], None, PLACE), "no column 'id'", "it has 'name'")
+    input_error(lambda: find_id(["name"], None, PLACE), "no column 'id'", "it has 'name'", "--id-column", "id_column=")
     input_error(lambda: find_label(["class"], "clas", PLACE), "did you mean 'class'")
 
 

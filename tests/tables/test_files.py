@@ -64,8 +64,7 @@ def test_unnamed_pandas_index_is_kept_only_as_an_id(tmp_path):
     ("content", "words"),
     [
         ("\n\n", ["edges.csv", "only empty lines"]),
-        ("source;target\na;b\n", ["semicolons", "save it with commas"]),
-        ("source\ttarget\na\tb\n", ["tabs", "save it with commas, or rename it to .tsv"]),
+        ("a;b;1,5\nb;c;2,5\n", ["commas or semicolons", "--separator (separator=)"]),
         ("source,target\na,b\n\nb\n", ["edges.csv, line 4", "1 columns", "2 in the header"]),
         ("source,source\na,b\n", ["two columns named 'source'"]),
         ("source,target\na,é\n".encode("latin-1"), ["not UTF-8"]),

@@ -20,7 +20,7 @@ def test_missing_empty_and_unsupported_inputs_are_rejected(tmp_path, input_error
     check("edges.csv", "does not exist", "did you mean edge.csv?")
     check("edge.csv", "is empty", "write it again")
     (tmp_path / "edges.xlsx").write_text("x")
-    check("edges.xlsx", "unsupported file type", ".csv, .tsv, .parquet or a folder", also="or a folder")
+    check("edges.xlsx", "unsupported file type", ".csv, .tsv, .parquet", ".gz", "or a folder", also="or a folder")
     (tmp_path / "folder.csv").mkdir()
     check("folder.csv", "is a folder", "give a file: .csv, .tsv, .parquet")
 

@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    words = _with_standard_input(words)
     try:
         _check_encoding(words)
         make_app()(words, exit_on_error=False, print_error=False, result_action="return_value")
@@ -78,6 +79,18 @@ def _run(words: list[str]) -> int:
             raise
         return _refuse(f"internal error: {type(error).__name__}: {error} (-v shows the traceback)", FAILED)
     return DONE
+
+
+def _with_standard_input(words: list[str]) -> list[str]:
+    """Replace - by another name of standard input: the parser takes a hyphen for an option.
+
+    >>> _with_standard_input(["embed", "-", "-o", "-"])
+    ['embed', '/dev/stdin', '-o', '-']
+    """
+    before = ["", *words]
+    return [
+        "/dev/stdin" if word == "-" and before[i] not in ("-o", "--output") else word for i, word in enumerate(words)
+    ]
 
 
 def _check_encoding(words: list[str]) -> None:

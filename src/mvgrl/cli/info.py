@@ -94,6 +94,8 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
         "features": 0 if graph.features is None else int(graph.features.shape[1]),
         "ids": f"{named.node_ids[0]} … {named.node_ids[-1]}",
     }
+    if named.sides is not None:
+        values["sides"] = {side: int((named.sides == side).sum()) for side in sorted(set(named.sides.tolist()))}
     if named.labels is not None:
         known = named.labels[is_known(named.labels)]
         classes, counts = np.unique(known, return_counts=True)

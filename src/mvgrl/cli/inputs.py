@@ -19,19 +19,17 @@ if TYPE_CHECKING:
 
 def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
     """Read the graph given on the command line."""
+    from mvgrl.cli.options import reading
     from mvgrl.graphs.read import read
 
     with console.busy(f"reading {graph}"):
         if not is_dataset(graph):
             _check_path(graph)
-            return read(graph, nodes=source.nodes, id_column=source.id_column, label_column=source.label_column)
-    for flag, value in (
-        ("nodes", source.nodes),
-        ("id-column", source.id_column),
-        ("label-column", source.label_column),
-    ):
-        if value is not None:
-            raise SettingsError(f"{graph} is a named dataset with its own nodes; omit --{flag} ({value})")
+            return read(graph, **reading(source))
+    for name, value in reading(source).items():
+        flag = "no-header" if name == "header" else name.replace("_", "-")
+        shown = "" if isinstance(value, bool) else f" ({value})"
+        raise SettingsError(f"{graph} is a named dataset with its own nodes and edges; omit --{flag}{shown}")
     return open_dataset(graph, source.data_root, console).named()
 
 

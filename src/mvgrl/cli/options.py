@@ -66,13 +66,38 @@ class Common:
 class Source:
     """The flags that describe GRAPH."""
 
-    nodes: Annotated[Path | None, flag("A table of nodes: id, features.", group=GRAPH)] = None
+    nodes: Annotated[Path | None, flag("A table of nodes: id, features; or a folder of its parts.", group=GRAPH)] = None
     id_column: Annotated[str | None, flag("Column of the node table with the ids (id).", group=GRAPH)] = None
     label_column: Annotated[
         str | None,
         flag("Column of the node table with the labels, which are not used as features (label).", group=GRAPH),
     ] = None
+    source_column: Annotated[
+        str | None, flag("Column of the edges with one end (source, src, from, user, …).", group=GRAPH)
+    ] = None
+    target_column: Annotated[
+        str | None, flag("Column of the edges with the other end (target, dst, to, item, …).", group=GRAPH)
+    ] = None
+    weight_column: Annotated[str | None, flag("Column of the edges with the weights (weight).", group=GRAPH)] = None
+    separator: Annotated[
+        str | None, flag("Between the columns of the edges: , ; | tab or space (recognised).", group=GRAPH)
+    ] = None
+    no_header: Annotated[bool, flag("The first line of the edges is an edge, not column names.", group=GRAPH)] = False
+    bipartite: Annotated[
+        bool, flag("The two columns hold different things, even where their ids coincide.", group=GRAPH)
+    ] = False
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).", group=GRAPH)] = None
+
+
+def reading(source: Source) -> dict[str, Any]:
+    """The flags about GRAPH that were given, as keyword arguments of ``read``.
+
+    >>> reading(Source(source_column="person", no_header=True))
+    {'source_column': 'person', 'header': False}
+    """
+    values = {f.name: getattr(source, f.name) for f in fields(source) if f.name not in ("data_root", "no_header")}
+    found = {name: value for name, value in values.items() if value is not None and value is not False}
+    return {**found, "header": False} if source.no_header else found
 
 
 LARGEST_SEED = 2**32 - 1  # the largest that NumPy and scikit-learn accept

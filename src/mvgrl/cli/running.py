@@ -203,7 +203,7 @@ def embeddings(named: NamedGraph, run: Trained, output: Output, *, new: bool = F
     if run.model.settings.task == "graph":
         return Embeddings(np.arange(len(vectors)) if named.graph_ids is None else named.graph_ids, vectors)
     if named.graph_ids is None or named.graph.count == 1:
-        return Embeddings(named.node_ids, vectors)
+        return Embeddings(named.node_ids, vectors, sides=named.sides)
     return Embeddings(named.node_ids, vectors, np.repeat(named.graph_ids, named.graph.sizes))
 
 

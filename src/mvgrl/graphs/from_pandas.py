@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from mvgrl.errors import InputError, shown
-from mvgrl.tables.columns import ENDPOINT_COLUMNS, ID_COLUMNS
+from mvgrl.tables.columns import match_id
+from mvgrl.tables.endpoints import match_endpoints
 from mvgrl.tables.names import check_distinct
 
 
@@ -40,9 +41,8 @@ def to_arrow(table: Any, place: str) -> Any:
 
 
 def _id_columns(names: list[str], place: str) -> set[str]:
-    pairs = ENDPOINT_COLUMNS if place == "edges" else tuple((name,) for name in ID_COLUMNS)
-    found = next((pair for pair in pairs if set(pair) <= set(names)), ())
-    return {"graph", *found}
+    found = match_endpoints(names) or () if place == "edges" else (match_id(names, None),)
+    return {"graph", *(name for name in found if name is not None)}
 
 
 def _column(column: Any, place: str, name: str, is_id: bool) -> Any:

@@ -16,7 +16,8 @@ from mvgrl.tables.names import check_text
 class NamedGraph:
     """One or many graphs with ids and labels, as arrays of numbers or text, never of Python objects.
 
-    A node id is unique within its graph. An unknown label is NaN among numbers and empty among text.
+    A node id is unique within its graph, or on its side of a bipartite graph. An unknown label is NaN among numbers
+    and empty among text.
 
     >>> named = NamedGraph(Graph.from_edges([0, 1], [1, 2]), np.array(["ann", "bob", "cy"]))
     >>> named.node_ids[named.graph.adjacency[[1]].indices].tolist()
@@ -27,6 +28,7 @@ class NamedGraph:
     node_ids: np.ndarray  # one per node
     graph_ids: np.ndarray | None = None  # one per graph; None for a single graph without an id
     labels: np.ndarray | None = None  # one per node or one per graph
+    sides: np.ndarray | None = None  # of a bipartite graph, one per node: the name of the column with the node's side
 
     def __post_init__(self) -> None:
         nodes, graphs = self.graph.nodes, self.graph.count
@@ -36,6 +38,7 @@ class NamedGraph:
             ("node_ids", self.node_ids, "iuU", (nodes,), "node"),
             ("graph_ids", self.graph_ids, "iuU", (graphs,), "graph"),
             ("labels", self.labels, "biufU", (nodes, graphs), "node or one per graph"),
+            ("sides", self.sides, "U", (nodes,), "node"),
         )
         for name, values, kinds, lengths, each in allowed:
             if values is None and name != "node_ids":
@@ -63,6 +66,18 @@ class NamedGraph:
         if not self.graph.edges:
             notes.append("the graph has no edges, so the vectors depend on the features only")
         return tuple(notes)
+
+    @property
+    def keys(self) -> np.ndarray:
+        """What identifies a node within a graph: its id, in a bipartite graph with its side.
+
+        >>> sides = np.array(["user", "item"])
+        >>> NamedGraph(Graph.from_edges([0], [1]), np.array([7, 7]), sides=sides).keys.tolist()
+        ['user\\x1f7', 'item\\x1f7']
+        """
+        if self.sides is None:
+            return self.node_ids
+        return np.char.add(np.char.add(self.sides, "\x1f"), self.node_ids.astype(str))
 
     @property
     def labels_of(self) -> Literal["nodes", "graphs"] | None:

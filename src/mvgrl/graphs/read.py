@@ -1,10 +1,12 @@
-"""Read graphs from files: tables of edges, GraphML, GML, SciPy matrices, and folders in TU or Planetoid format."""
+"""Read graphs from files: tables of edges, GraphML, GML, GEXF, SciPy matrices, and folders of several formats."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +16,34 @@ from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.tables.arrays import read_array
-from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file
+from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file, is_standard_input, parts_of
 
-EXTENSIONS = (*TABLE_EXTENSIONS, ".graphml", ".gml", ".npz")
+EXTENSIONS = (*TABLE_EXTENSIONS, ".graphml", ".gml", ".gexf", ".npz")
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     nodes: str | os.PathLike[str] | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    bipartite: bool = False,
 ) -> NamedGraph:
     """Read a graph from a file, by its extension, or from a folder.
 
-    ``nodes`` is the table of nodes for a table of edges, or the file of features for a matrix. Ids are integers if all
-    ids in the file are written as integers, else text.
+    ``path`` may also be a list of tables with the same columns, a folder of them, or ``-`` for a table of edges on
+    standard input. ``nodes`` is the table of nodes for a table of edges, or the file of features for a matrix. Ids are
+    integers if all ids in the file are written as integers, else text.
+
+    The columns of the edges are recognised by their usual names in any case (source and target, src and dst, from and
+    to, user and item, …), unless ``source_column``, ``target_column`` or ``weight_column`` name them. The ``separator``
+    of a text file, and whether it has a ``header``, are recognised from its first lines unless they are given; what was
+    assumed is in the notes of the graph. ``bipartite`` keeps the ids of the two columns apart.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -37,14 +51,29 @@ def read(
     ...     read(f"{folder}/edges.csv").node_ids.tolist()
     ['ann', 'bob', 'cy']
     """
+    columns = dict(source_column=source_column, target_column=target_column, weight_column=weight_column)
+    how = dict(separator=separator, header=header)
+    tables = partial(
+        _read_tables,
+        nodes=None if nodes is None else Path(nodes),
+        about=dict(id_column=id_column, label_column=label_column, bipartite=bipartite, **columns),
+        how=how,
+    )
+    if not isinstance(path, (str, os.PathLike)):
+        return tables([Path(part) for part in path])
     place = Path(path)
+    if is_standard_input(place):
+        return tables(place)
+    only_tables = dict(id_column=id_column, **columns, **how, bipartite=bipartite or None)
     if os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises an error if the name is too long
-        _refuse(f"{place} is a folder", nodes=nodes, id_column=id_column, label_column=label_column)
+        if not _has_dataset(place) and parts_of(place):
+            return tables(place)
+        _refuse(f"{place} is a folder", nodes=nodes, label_column=label_column, **only_tables)
         return _read_folder(place)
-    extension = check_input_file(place, EXTENSIONS, "or a folder in TU or Planetoid format")
+    extension = check_input_file(place, EXTENSIONS, "or a folder of tables, or in TU or Planetoid format")
     if extension in TABLE_EXTENSIONS:
-        return _read_tables(place, None if nodes is None else Path(nodes), id_column, label_column)
-    _refuse(f"{place} is not a table", id_column=id_column)
+        return tables(place)
+    _refuse(f"{place} is not a table", **only_tables)
     if extension == ".npz":
         _refuse(f"{place} is a matrix", label_column=label_column)
         return _read_matrix(place, None if nodes is None else Path(nodes))
@@ -58,18 +87,21 @@ def _refuse(reason: str, **given: Any) -> None:
             raise InputError(f"{reason}, so {name} ({value}) does not apply; omit it")
 
 
-def _read_tables(edges: Path, nodes: Path | None, id_column: str | None, label_column: str | None) -> NamedGraph:
+def _read_tables(
+    edges: Path | Sequence[Path], *, nodes: Path | None, about: dict[str, Any], how: dict[str, Any]
+) -> NamedGraph:
+    """Read tables; ``about`` has the options of ``from_tables``, and ``how`` those of text files."""
     from mvgrl.graphs.tables import from_tables
     from mvgrl.tables.files import read_edges, read_nodes  # here: only tables need pyarrow
 
-    table, place = read_edges(edges)
+    columns = {name: about[name] for name in ("source_column", "target_column", "weight_column")}
+    table, place = read_edges(edges, **columns, **how)
     if nodes is None:
-        return from_tables(table, id_column=id_column, label_column=label_column, place=place)
-    check_input_file(nodes, TABLE_EXTENSIONS)
-    node_table, node_place = read_nodes(nodes, id_column)
-    return from_tables(
-        table, node_table, id_column=id_column, label_column=label_column, place=place, node_place=node_place
-    )
+        return from_tables(table, **about, place=place)
+    if not (nodes.is_dir() and parts_of(nodes)):
+        check_input_file(nodes, TABLE_EXTENSIONS)
+    node_table, node_place = read_nodes(nodes, about["id_column"], bipartite=about["bipartite"])
+    return from_tables(table, node_table, **about, place=place, node_place=node_place)
 
 
 def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:
@@ -78,16 +110,16 @@ def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:
     except ImportError:
         raise InputError(f"reading {path} needs networkx; pip install networkx") from None
     from mvgrl.graphs.from_networkx import from_networkx
-    from mvgrl.graphs.graphml import check_graphml
+    from mvgrl.graphs.xml_check import check_xml
 
     try:
-        if path.suffix.lower() == ".graphml":
-            check_graphml(path)
+        if path.suffix.lower() == ".gml":
+            graph = _read_gml(path)
+        else:
+            check_xml(path)
             with warnings.catch_warnings():  # of keys without a type, which are read as text
                 warnings.simplefilter("ignore")
-                graph = nx.read_graphml(path)
-        else:
-            graph = _read_gml(path)
+                graph = nx.read_graphml(path) if path.suffix.lower() == ".graphml" else _read_gexf(path, label_column)
     except InputError:
         raise
     except Exception as error:  # the parsers raise many types of error on a damaged file
@@ -110,6 +142,18 @@ def _read_gml(path: Path) -> Any:
         return nx.read_gml(path, label="id")  # labels are optional in GML; its ids are integers
 
 
+def _read_gexf(path: Path, label_column: str | None) -> Any:
+    """Read GEXF, where the attribute "label" is a name to show beside a node, not a class."""
+    import networkx as nx
+
+    graph = nx.read_gexf(path)
+    for _, attributes in graph.nodes(data=True):
+        attributes.pop("viz", None)  # positions and colours of a drawing
+        if label_column != "label":
+            attributes.pop("label", None)
+    return graph
+
+
 def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
     matrix = read_array(path)
     try:
@@ -126,10 +170,17 @@ def _read_matrix(path: Path, features: Path | None) -> NamedGraph:
     return NamedGraph(graph, np.arange(graph.nodes))
 
 
+_DATASETS = ("*_A.txt", "ind.*.graph")  # files of the TU and Planetoid formats
+
+
+def _has_dataset(folder: Path) -> bool:
+    return any(any(place.glob(pattern)) for place in (folder, folder / "raw") for pattern in _DATASETS)
+
+
 def _read_folder(folder: Path) -> NamedGraph:
     """Read a folder in TU or Planetoid format; the files may be in a subfolder ``raw``, as PyG stores them."""
     for place in (folder, folder / "raw"):
-        for pattern, reader in (("*_A.txt", _read_tu), ("ind.*.graph", _read_planetoid)):
+        for pattern, reader in zip(_DATASETS, (_read_tu, _read_planetoid), strict=True):
             found = sorted(place.glob(pattern))
             if len(found) > 1:
                 raise InputError(
@@ -147,8 +198,8 @@ def _read_folder(folder: Path) -> NamedGraph:
                 message = str(error) if named else f"{place} is damaged: {reason}; download it again"
                 raise InputError(message) from None
     raise InputError(
-        f"{folder} is a folder in neither TU (NAME_A.txt, …) nor Planetoid format (ind.NAME.graph, …); "
-        f"give a folder in one of them, or a file: {', '.join(EXTENSIONS)}"
+        f"{folder} is a folder without tables, and in neither TU (NAME_A.txt, …) nor Planetoid format "
+        f"(ind.NAME.graph, …); give a folder of one of these kinds, or a file: {', '.join(EXTENSIONS)}"
     )
 
 

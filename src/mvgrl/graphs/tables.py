@@ -14,18 +14,20 @@ from mvgrl.errors import InputError, shown
 from mvgrl.graphs.checks import check_weight_sums
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.graphs.sides import find_sides
 from mvgrl.tables.columns import (
     Place,
     check_not_unnamed,
     check_unique_names,
-    find_endpoints,
     find_id,
     find_label,
+    match_name,
     to_ids,
     to_labels,
     to_numbers,
     to_numpy,
 )
+from mvgrl.tables.endpoints import are_two_sides, find_endpoints, find_weight
 from mvgrl.tables.ids import Keyed, check_unique, encode, first_duplicate
 
 
@@ -35,15 +37,23 @@ def from_tables(
     *,
     id_column: str | None = None,
     label_column: str | None = None,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
+    bipartite: bool = False,
     place: Place | str = "edges",
     node_place: Place | str = "nodes",
 ) -> NamedGraph:
     """Build a graph from a pyarrow table of edges and, optionally, one of nodes.
 
-    Edges have the columns ``source`` and ``target`` (or src and dst, from and to, u and v), and optionally ``weight``
-    and ``graph``. Nodes have ``id``, and optionally ``graph`` and ``label``; every other column is a feature, in the
-    order of the table. Nodes keep the order of their table, or of their first appearance in the edges, grouped by
-    graph. If all nodes of each of several graphs share a label, it becomes the label of the graph.
+    Edges have the columns ``source`` and ``target`` (or src and dst, from and to, user and item, …, in any case), and
+    optionally ``weight`` and ``graph``. Nodes have ``id``, and optionally ``graph`` and ``label``; every other column
+    is a feature, in the order of the table. Nodes keep the order of their table, or of their first appearance in the
+    edges, grouped by graph. If all nodes of each of several graphs share a label, it becomes the label of the graph.
+
+    In a ``bipartite`` graph, an id in one of the two columns is never the same node as that id in the other; the
+    ``sides`` of the result have the name of the column of each node. A table of nodes then has a column ``side`` with
+    these names, unless no id is on both sides.
 
     >>> named = from_tables(pa.table({"source": ["b", "a"], "target": ["a", "c"], "weight": [2.0, 1.0]}))
     >>> named.node_ids.tolist(), named.graph.adjacency.toarray()[0].tolist()
@@ -52,20 +62,38 @@ def from_tables(
     place = Place(place) if isinstance(place, str) else place
     node_place = Place(node_place) if isinstance(node_place, str) else node_place
     check_unique_names(edges.column_names, place)
-    ends = find_endpoints(edges.column_names, place)
+    ends = find_endpoints(edges.column_names, place, source_column, target_column)
     if not edges.num_rows:
         raise InputError(f"{place.name} has no rows; add at least one edge")
-    weights = _weights(edges, place)
+    edges = edges if "graph" in map(str.lower, ends) else _with_graph_name(edges)
+    nodes = None if nodes is None else _with_graph_name(nodes)
+    for table, where in ((edges, place), (nodes, node_place)):
+        if bipartite and table is not None and "graph" in table.column_names:
+            raise InputError(f"{where.name} has a column 'graph', but a bipartite graph is one graph; drop the column")
+    weight = find_weight(edges.column_names, weight_column, place)
+    weights = None if weight is None else _weights(edges, weight, place)
     if nodes is not None:
-        numbered = _number_by_table(edges, nodes, ends, id_column, label_column, place, node_place)
+        numbered = _number_by_table(edges, nodes, ends, id_column, label_column, bipartite, place, node_place)
     elif id_column is None and label_column is None:
-        numbered = _number_by_appearance(edges, ends, place)
+        numbered = _number_by_appearance(edges, ends, bipartite, place)
     else:
         name = label_column if id_column is None else id_column
         raise InputError(f"the column {shown(name)} needs a table of nodes; give one, or omit the column")
-    ignored = [name for name in edges.column_names if name not in (*ends, "weight", "graph")]
-    notes = (f"ignored edge columns: {_listed(ignored)}",) if ignored else ()
+    ignored = [name for name in edges.column_names if name not in (*ends, weight, "graph")]
+    notes = (*place.notes, *node_place.notes)
+    notes += (f"ignored edge columns: {_listed(ignored)}",) if ignored else ()
+    if not bipartite and are_two_sides(ends) and (shared := _shared(numbered.sources, numbered.targets)):
+        notes += (f"{shared:,} ids are in both {ends[0]!r} and {ends[1]!r} and are read as the same nodes; if they are "
+                  "different things, add --bipartite (bipartite=True)",)  # fmt: skip
     return _assemble(numbered, weights, notes)
+
+
+def _with_graph_name(table: Any) -> Any:
+    """Name the column of the graphs ``graph``, if it is written in another case."""
+    found = match_name("graph", table.column_names)
+    if found is None or found == "graph":
+        return table
+    return table.rename_columns(["graph" if name == found else name for name in table.column_names])
 
 
 def _named(value: Any) -> str:
@@ -90,6 +118,12 @@ class _Numbered:
     features: np.ndarray | None = None
     feature_names: tuple[str, ...] | None = None
     labels: np.ndarray | None = None
+    sides: np.ndarray | None = None
+
+
+def _shared(sources: np.ndarray, targets: np.ndarray) -> int:
+    """Return how many nodes are both a source and a target."""
+    return len(np.intersect1d(sources, targets))
 
 
 def _assemble(parts: _Numbered, weights: np.ndarray | None, notes: tuple[str, ...]) -> NamedGraph:
@@ -114,22 +148,25 @@ def _assemble(parts: _Numbered, weights: np.ndarray | None, notes: tuple[str, ..
         parts.sources, parts.targets, weights, nodes=len(parts.ids), features=parts.features, offsets=offsets
     )
     graph = replace(graph, notes=graph.notes + notes, feature_names=parts.feature_names)
-    return NamedGraph(graph, parts.ids, parts.graph_ids, parts.labels)
+    return NamedGraph(graph, parts.ids, parts.graph_ids, parts.labels, parts.sides)
 
 
-def _number_by_appearance(edges: Any, ends: tuple[str, str], place: Place) -> _Numbered:
+def _number_by_appearance(edges: Any, ends: tuple[str, str], bipartite: bool, place: Place) -> _Numbered:
     """Number the nodes in the order of their first appearance in the edges."""
     sources, targets = to_ids([(place, name, edges[name]) for name in ends])
     graphs, _, graph_ids = _graph_columns(edges, None, place, place)
     codes, names = encode([sources, targets])
     mixed = np.column_stack(codes).ravel()  # row by row: the source, then the target
+    if bipartite:
+        mixed[1::2] += len(names)
     if graphs is not None:
         mixed = np.repeat(graphs, 2) * len(names) + mixed
     (numbers,), distinct = encode([pa.array(mixed)])
     first = distinct.to_numpy()
     node_graphs = None if graphs is None else first // len(names)
     ids = to_numpy(names.take(pa.array(first % len(names))))
-    return _Numbered(numbers[0::2], numbers[1::2], ids, node_graphs, graph_ids)
+    sides = np.array(ends)[first // len(names)] if bipartite else None
+    return _Numbered(numbers[0::2], numbers[1::2], ids, node_graphs, graph_ids, sides=sides)
 
 
 def _number_by_table(
@@ -138,6 +175,7 @@ def _number_by_table(
     ends: tuple[str, str],
     id_column: str | None,
     label_column: str | None,
+    bipartite: bool,
     place: Place,
     node_place: Place,
 ) -> _Numbered:
@@ -155,13 +193,19 @@ def _number_by_table(
         end_codes = [edge_graphs * len(names) + codes for codes in end_codes]
     elif node_graphs is not None:
         _check_unambiguous(node_codes, node_graphs, ids, node_place)
-    rows = Keyed(to_numpy(ids), None if node_graphs is None else graph_ids[node_graphs], node_place)
+    sides = None
+    if bipartite:
+        node_sides = find_sides(nodes, ids, node_codes, end_codes, ends, node_place)
+        node_codes, end_codes[1] = node_sides * len(names) + node_codes, len(names) + end_codes[1]
+        sides = np.array(ends)[node_sides]
+    rows = Keyed(to_numpy(ids), None if node_graphs is None else graph_ids[node_graphs], node_place, sides=sides)
     check_unique(node_codes, rows)
 
     found = pc.index_in(pa.array(np.column_stack(end_codes).ravel()), value_set=pa.array(node_codes))
     if found.null_count:  # found is in the order of the rows, so this is the first problem
         row, end = divmod(pc.index(found.is_null(), True).as_py(), 2)
         inside = "" if edge_graphs is None else f"graph {_named(graph_ids[edge_graphs[row]])} of "
+        inside = f"side {_named(ends[end])} of " if bipartite else inside
         problem = (
             f"{ends[end]} is node {_named(endpoints[end][row].as_py())}, which is not in {inside}{node_place.name}"
         )
@@ -169,18 +213,17 @@ def _number_by_table(
     sources, targets = found.to_numpy().astype(np.int64).reshape(-1, 2).T
     if node_graphs is not None:
         _check_not_crossing(sources, targets, node_graphs, rows, place)
-    features, names_of_features = _features(nodes, (id_name, label_name, "graph"), node_place)
+    excluded = (id_name, label_name, "graph", "side" if bipartite else None)
+    features, names_of_features = _features(nodes, excluded, node_place)
     target = None if label_name is None else to_labels(node_place, label_name, nodes[label_name])
-    return _Numbered(sources, targets, rows.ids, node_graphs, graph_ids, features, names_of_features, target)
+    return _Numbered(sources, targets, rows.ids, node_graphs, graph_ids, features, names_of_features, target, sides)
 
 
-def _weights(edges: Any, place: Place) -> np.ndarray | None:
-    """Return the weight of each edge, checked not to be negative; None if the table has no weights."""
-    if "weight" not in edges.column_names:
-        return None
-    weights = to_numbers(place, "weight", edges["weight"])
+def _weights(edges: Any, name: str, place: Place) -> np.ndarray:
+    """Return the weight of each edge, checked not to be negative."""
+    weights = to_numbers(place, name, edges[name])
     if weights.ndim != 1:
-        raise InputError(f"{place.name}: column 'weight' holds lists; give one number per edge")
+        raise InputError(f"{place.name}: column {shown(name)} holds lists; give one number per edge")
     bad = np.flatnonzero(weights < 0)
     if len(bad):
         remedy = "weights must not be negative: drop the edge or transform the weights"

@@ -86,7 +86,7 @@ def _numbers(path: Path, columns: int) -> np.ndarray:
     import pyarrow as pa
     from pyarrow import csv
 
-    from mvgrl.tables.files import arrow_source
+    from mvgrl.tables.text import arrow_source
 
     names = [str(i) for i in range(columns)]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,7 +15,6 @@ import pyarrow.compute as pc
 from mvgrl.errors import InputError, shown
 from mvgrl.tables.names import NO_NULS, check_room
 
-ENDPOINT_COLUMNS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
 ID_COLUMNS = ("id", "node", "node_id")
 
 
@@ -28,6 +28,7 @@ class Place:
 
     name: str
     row: Callable[[int], str] = "row {}".format  # rows count from 0, as in pandas and Arrow; text files have lines
+    notes: tuple[str, ...] = ()  # what was assumed when the table was read
 
     def error(self, row: Any, problem: str) -> InputError:
         """Return the error for one row."""
@@ -47,40 +48,53 @@ def check_not_unnamed(names: Sequence[str], place: Place) -> None:
         raise InputError(f"{place.name} has a column without a name; name or drop it (pandas: to_csv(index=False))")
 
 
-def find_endpoints(names: Sequence[str], place: Place) -> tuple[str, str]:
-    """Find the two columns with the endpoints of an edge.
+def name_key(name: str) -> str:
+    """Return a column name for comparison: without case, spaces and punctuation, and without "id" at the end.
 
-    >>> find_endpoints(["src", "dst", "weight"], Place("edges"))
-    ('src', 'dst')
+    >>> name_key(" User_ID"), name_key("Source"), name_key("id")
+    ('user', 'source', 'id')
     """
-    for pair in ENDPOINT_COLUMNS:
-        if pair[0] in names and pair[1] in names:
-            return pair
-    listed = shown(",".join(names), 200)
-    if 2 <= len(names) <= 4 and not {name for pair in ENDPOINT_COLUMNS for name in pair} & set(names):
-        header = ",".join(("source", "target", "weight", "graph")[: len(names)])
-        raise InputError(
-            f"{place.name} has no columns 'source' and 'target', only {listed}; rename the columns, or if this is "
-            f"the first row of data, add a header line such as {header}"
-        )
-    if len(names) == 1:
-        raise InputError(f"{place.name} has only one column, {listed}; it needs 'source' and 'target'. Check the "
-                         "separator: .csv uses commas, .tsv uses tabs")  # fmt: skip
-    raise _missing_column(place, "target" if "source" in names else "source", names)
+    key = re.sub("[^a-z0-9]", "", name[:100].lower())
+    return key.removesuffix("id") if key != "id" else key
+
+
+def match_name(wanted: str, names: Sequence[str]) -> str | None:
+    """Find a column by its name, else by its name in another case or with other spaces around it, if only one has it.
+
+    >>> match_name("topic", ["Topic ", "age"])
+    'Topic '
+    """
+    if wanted in names:
+        return wanted
+    found = [name for name in names if name.strip().lower() == wanted.strip().lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def match_id(names: Sequence[str], given: str | None) -> str | None:
+    """Find the column with the ids: the one given, else the first of the usual names, in any case; None if none is.
+
+    >>> match_id(["Label", "Id"], None)
+    'Id'
+    """
+    wanted = (given,) if given is not None else ID_COLUMNS
+    exact = next((name for name in wanted if name in names), None)
+    return exact or next((found for name in wanted if (found := match_name(name, names)) is not None), None)
 
 
 def find_id(names: Sequence[str], given: str | None, place: Place) -> str:
-    """Find the column with the ids: the one given, else the first of the usual names."""
-    found = [name for name in ((given,) if given is not None else ID_COLUMNS) if name in names]
-    if not found:
-        raise _missing_column(place, given if given is not None else ID_COLUMNS[0], names)
-    return found[0]
+    """Find the column with the ids, or raise an error that says how to choose it."""
+    found = match_id(names, given)
+    if found is None and given is not None:
+        raise missing_column(place, given, names)
+    if found is None:
+        raise InputError(f"{missing_column(place, ID_COLUMNS[0], names)}; choose with --id-column (id_column=)")
+    return found
 
 
 def find_label(names: Sequence[str], given: str | None, place: Place) -> str | None:
     """Find the column with the labels: the one given, else ``label`` if it exists."""
     if given is not None and given not in names:
-        raise _missing_column(place, given, names)
+        raise missing_column(place, given, names)
     return given if given is not None else "label" if "label" in names else None
 
 
@@ -89,7 +103,7 @@ def is_pandas_index(name: str) -> bool:
     return name.startswith("__index_level_")
 
 
-def _missing_column(place: Place, wanted: str, names: Sequence[str]) -> InputError:
+def missing_column(place: Place, wanted: str, names: Sequence[str]) -> InputError:
     """Return the error for a missing column, with the closest existing name."""
     near = get_close_matches(wanted[:100].lower(), [name for name in names if len(name) < 100], n=1)
     hint = f"; did you mean {near[0]!r}? It" if near else "; it"

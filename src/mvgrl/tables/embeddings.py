@@ -41,14 +41,15 @@ class Embeddings:
     ids: np.ndarray  # integers or text, one per row
     vectors: np.ndarray
     graph_ids: np.ndarray | None = None  # one per row; only if the table holds nodes of several graphs
+    sides: np.ndarray | None = None  # one per row; only if the table holds the nodes of a bipartite graph
 
     def __post_init__(self) -> None:
         if not isinstance(self.vectors, np.ndarray) or self.vectors.dtype not in (np.float32, np.float64):
             raise InputError(f"vectors holds {_held(self.vectors)}; it must be a NumPy array of float32 or float64")
         if self.vectors.ndim != 2 or not self.vectors.size:
             raise InputError(f"vectors has shape {self.vectors.shape}; it must have one row per id and not be empty")
-        for name, values in (("ids", self.ids), ("graph_ids", self.graph_ids)):
-            if values is None and name == "graph_ids":
+        for name, values in (("ids", self.ids), ("graph_ids", self.graph_ids), ("sides", self.sides)):
+            if values is None and name != "ids":
                 continue
             if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuU":
                 raise InputError(f"{name} holds {_held(values)}; it must be a NumPy array of integers or text")
@@ -61,7 +62,7 @@ class Embeddings:
     @property
     def rows(self) -> Keyed:
         """The ids of the rows, for matching them with other tables."""
-        return Keyed(self.ids, self.graph_ids, _PLACE)
+        return Keyed(self.ids, self.graph_ids, _PLACE, sides=self.sides)
 
 
 def _held(values: object) -> object:
@@ -97,7 +98,7 @@ def read_embeddings(path: str | os.PathLike[str], *, id_column: str | None = Non
     else:
         table, rows = read_keyed(path, id_column, number_rows=True)
         vectors = _table_vectors(table, rows.place)
-    return Embeddings(rows.ids, vectors, rows.graph_ids)
+    return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides)
 
 
 def _table_vectors(table: Any, place: Place) -> np.ndarray:
@@ -184,7 +185,7 @@ def check_output(
 def _is_ids_table(path: Path) -> bool:
     """Return whether a file looks like the table of ids that is written beside a NumPy file."""
     with path.open("rb") as file:
-        return file.readline(20).strip() in (b"id", b"id,graph")
+        return file.readline(20).strip() in (b"id", b"id,graph", b"id,side")
 
 
 def write_embeddings(
@@ -193,7 +194,8 @@ def write_embeddings(
     """Write a Parquet, CSV or TSV file, or a NumPy file with a table of ids beside it; the write is atomic.
 
     Parquet has the columns ``id`` and ``embedding``; CSV and TSV have ``id``, ``e0``, ``e1``, …. Both are in single
-    precision and start with a column ``graph`` if there are graph ids. A NumPy file keeps the precision of the vectors.
+    precision and start with a column ``graph`` if there are graph ids, or ``side`` if there are sides. A NumPy file
+    keeps the precision of the vectors.
 
     A spreadsheet runs text that starts with =, +, -, @, a tab or a carriage return as a formula. Ids are written to CSV
     as they are unless ``csv_safe``, which writes an apostrophe before such an id.
@@ -247,7 +249,7 @@ def _without_formulas(name: str, array: Any) -> Any:
 
 def _id_columns(embeddings: Embeddings) -> dict[str, Any]:
     """Return the columns before the vectors, in order: 64-bit integers or text."""
-    given = {"graph": embeddings.graph_ids, "id": embeddings.ids}
+    given = {"graph": embeddings.graph_ids, "side": embeddings.sides, "id": embeddings.ids}
     return {
         name: to_ids([(_PLACE, name, pa.chunked_array([pa.array(values)]))])[0]
         for name, values in given.items()
@@ -280,7 +282,7 @@ def _write_parquet(file: BinaryIO, ids: dict[str, Any], embeddings: Embeddings) 
     types = {name: pa.int64() if pa.types.is_int64(array.type) else pa.string() for name, array in ids.items()}
     schema = pa.schema({**types, "embedding": pa.list_(pa.float32(), width)})
     # Vectors hardly ever repeat, so dictionary encoding would only take time.
-    with pq.ParquetWriter(file, schema, use_dictionary=["graph"] if "graph" in ids else False) as writer:
+    with pq.ParquetWriter(file, schema, use_dictionary=[name for name in ids if name != "id"] or False) as writer:
         for rows in _batches(count, width):
             values = pa.array(_checked(embeddings, rows, np.float32).ravel())
             columns = [array[rows].cast(types[name]) for name, array in ids.items()]

@@ -1,35 +1,93 @@
-"""Read CSV, TSV and Parquet files into Arrow tables; errors name the line in a text file, the row in Parquet."""
+"""Read tables from text, Parquet, Feather and JSON Lines; errors name the line in a text file, else the row."""
 
 from __future__ import annotations
 
-import csv as csv_text
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow import csv
 
 from mvgrl.errors import InputError, shown
+from mvgrl.tables.arrow_files import read_arrow
 from mvgrl.tables.budget import check_unpacked_size
-from mvgrl.tables.columns import ENDPOINT_COLUMNS, ID_COLUMNS, Place, check_unique_names, is_pandas_index
+from mvgrl.tables.columns import ID_COLUMNS, Place, is_pandas_index, match_id, match_name
+from mvgrl.tables.delimited import parse_text
+from mvgrl.tables.dialect import check_separator, sniff
+from mvgrl.tables.endpoints import match_endpoints
+from mvgrl.tables.json_lines import read_lines
 from mvgrl.tables.parquet_sizes import declared_sizes
-from mvgrl.tables.paths import SEPARATORS
+from mvgrl.tables.parts import read_parts
+from mvgrl.tables.paths import ARROW_EXTENSIONS, LINES_EXTENSIONS, SEPARATORS, extension_of, is_standard_input, parts_of
+from mvgrl.tables.text import Text, arrow_source, open_text, standard_input
 
 _BATCH, _MOST_ROWS = 2**29, 2**16  # bytes and rows of a Parquet file that are unpacked at a time
 
 
-def read_edges(path: Path) -> tuple[Any, Place]:
-    """Read a table of edges; return it with its place for error messages."""
-    return _read(path, {"graph", *(name for pair in ENDPOINT_COLUMNS for name in pair)})
+@dataclass(frozen=True)
+class _Wanted:
+    """What is known about a table before it is read."""
+
+    is_header: Callable[[Sequence[str]], bool]
+    ids: Callable[[Sequence[str]], set[str]]  # the columns that are ids, among all names
+    edges: bool = False
+    separator: str | None = None
+    header: bool | None = None
+    keep_index: bool = False
+    float32: re.Pattern[str] | None = None
 
 
-def read_nodes(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
-    """Read a table of nodes; return it with its place for error messages."""
-    return _read(path, {"graph", *((id_column,) if id_column is not None else ID_COLUMNS)})
+def read_edges(
+    path: Path | Sequence[Path],
+    *,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+) -> tuple[Any, Place]:
+    """Read a table of edges; return it with its place for error messages.
+
+    It may be a file, a list or a folder of files with the same columns, or ``-`` for standard input. ``header`` says
+    whether the first line has the names of the columns; without it, and without ``separator``, both are recognised.
+    """
+    chosen = (source_column, target_column, weight_column)
+    if any(name is not None for name in chosen):
+        if header is False:
+            name = shown(next(name for name in chosen if name is not None))
+            raise InputError(f"the column {name} needs a header, but there is none; omit the column, or header=False "
+                             "(--no-header)")  # fmt: skip
+        header = True
+
+    def is_header(names: Sequence[str]) -> bool:
+        return match_endpoints(names, source_column, target_column) is not None
+
+    def ids(names: Sequence[str]) -> set[str]:
+        graph = match_name("graph", names)
+        return {*(match_endpoints(names, source_column, target_column) or ()), *(() if graph is None else (graph,))}
+
+    separator = None if separator is None else check_separator(separator)
+    return _read_all(path, _Wanted(is_header, ids, edges=True, separator=separator, header=header))
+
+
+def read_nodes(path: Path, id_column: str | None = None, *, bipartite: bool = False) -> tuple[Any, Place]:
+    """Read a table of nodes, a file or a folder of files; return it with its place for error messages.
+
+    In a ``bipartite`` graph, the column ``side`` is a part of a node's id.
+    """
+
+    def is_header(names: Sequence[str]) -> bool:
+        return match_id(names, id_column) is not None
+
+    def ids(names: Sequence[str]) -> set[str]:
+        found = (match_id(names, id_column), match_name("graph", names), "side" if bipartite else None)
+        return {name for name in found if name is not None}
+
+    return _read_all(path, _Wanted(is_header, ids))
 
 
 def read_rows(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
@@ -37,32 +95,59 @@ def read_rows(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
 
     An unnamed pandas index is kept. Columns named e0, e1, … are read in single precision, as embeddings are written.
     """
-    ids = {"graph", *((id_column,) if id_column is not None else ("", *ID_COLUMNS))}
-    return _read(path, ids, keep_index=True, float32=re.compile("e[0-9]+"))
+
+    def is_header(names: Sequence[str]) -> bool:
+        return match_id(names, id_column) is not None
+
+    def ids(names: Sequence[str]) -> set[str]:
+        found = match_id(names, id_column)
+        usual = ("", *ID_COLUMNS) if id_column is None else ()
+        return {"graph", *usual, *(() if found is None else (found,))}
+
+    return _read(path, _Wanted(is_header, ids, keep_index=True, float32=re.compile("e[0-9]+")))
 
 
-def _read(
-    path: Path, ids: Collection[str], *, keep_index: bool = False, float32: re.Pattern[str] | None = None
-) -> tuple[Any, Place]:
-    if path.suffix.lower() != ".parquet":
-        return _read_text(path, SEPARATORS[path.suffix.lower()], ids, float32)
-    table = _read_parquet(path)
-    if not keep_index:  # pandas stores an unnamed index as a column, but it is not a feature
+def _read_all(path: Path | Sequence[Path], wanted: _Wanted) -> tuple[Any, Place]:
+    if not isinstance(path, Path):
+        if len(path) == 1:
+            return _read(path[0], wanted)
+        if not path:
+            raise InputError("the list of tables is empty; give at least one")
+        return read_parts(path, f"{path[0]} and {len(path) - 1} more", partial(_read, wanted=wanted))
+    if path.is_dir() and not is_standard_input(path):
+        parts = parts_of(path)
+        if not parts:
+            raise InputError(f"{path} is a folder without tables; give a file, or a folder with the parts of a table")
+        return read_parts(parts, str(path), partial(_read, wanted=wanted))
+    return _read(path, wanted)
+
+
+def _read(path: Path, wanted: _Wanted) -> tuple[Any, Place]:
+    extension = extension_of(path)
+    if is_standard_input(path):
+        table, place = _read_text(standard_input(), ",", wanted)
+    elif extension == ".parquet":
+        table, place = _read_parquet(path), Place(str(path))
+    elif extension in ARROW_EXTENSIONS:
+        table, place = read_arrow(path), Place(str(path))
+    elif extension in LINES_EXTENSIONS:
+        table, place = _read_lines(open_text(path), wanted)
+    else:
+        table, place = _read_text(open_text(path), SEPARATORS.get(extension, " \t"), wanted)
+    if not wanted.keep_index:  # pandas stores an unnamed index as a column, but it is not a feature
         table = table.select([i for i, name in enumerate(table.column_names) if not is_pandas_index(name)])
-    return table, Place(str(path))
+    return table, place
 
 
-def arrow_source(path: Path) -> Any:
-    """Return what Arrow can read: the path, or an open file if the name is not valid UTF-8.
+def _read_text(text: Text, usual: str, wanted: _Wanted) -> tuple[Any, Place]:
+    if text.path is None and (text.data or b"").lstrip().startswith(b"{"):
+        return _read_lines(text, wanted)
+    dialect = sniff(text, usual, wanted.is_header, edges=wanted.edges, separator=wanted.separator, header=wanted.header)
+    return parse_text(text, dialect, wanted.ids(dialect.names), wanted.float32)
 
-    >>> arrow_source(Path("edges.csv")).name
-    'edges.csv'
-    """
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return pa.PythonFile(path.open("rb"), mode="r")
-    return path
+
+def _read_lines(text: Text, wanted: _Wanted) -> tuple[Any, Place]:
+    return read_lines(text, wanted.ids)
 
 
 def _read_parquet(path: Path) -> Any:
@@ -85,100 +170,3 @@ def _read_parquet(path: Path) -> Any:
         raise InputError(
             f"{path} is not a Parquet file, or is truncated or damaged ({reason}); write it again"
         ) from None
-
-
-def _read_text(path: Path, separator: str, ids: Collection[str], float32: re.Pattern[str] | None) -> tuple[Any, Place]:
-    place = Place(str(path), lambda row: _line_of_row(path, separator, row))
-    not_utf8 = InputError(f"{path} is not UTF-8 text; save it in that encoding")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            names = next((row for row in csv_text.reader(file, delimiter=separator) if row), [])
-    except UnicodeDecodeError:
-        raise not_utf8 from None
-    except csv_text.Error as error:
-        raise InputError(f"{path}, line 1: {error}; write the file again") from None
-    if not names:
-        raise InputError(f"{path} has only empty lines; write it again")
-    check_unique_names(names, place)
-    _check_separator(path, separator, names)
-    # Ids are read as text first: type inference would turn 007 into 7.
-    types = {name: pa.string() for name in names if name in ids}
-    # Parsing as double precision first would round some numbers twice, and they would not round-trip.
-    singles = {name: pa.float32() for name in names if float32 and float32.fullmatch(name) and name not in ids}
-    try:
-        try:
-            table = _parse(path, separator, types | singles)
-        except pa.ArrowInvalid:  # if text among the numbers caused it, to_numbers names the row later
-            if not singles:
-                raise
-            table = _parse(path, separator, types)
-    except pa.ArrowException as error:
-        if "UTF8" in str(error):
-            raise not_utf8 from None
-        reason = shown(str(error).partition("\n")[0])[1:-1]
-        raise _uneven_line(path, separator, len(names)) or InputError(f"{path}: {reason}; write it again") from None
-    if any(pa.types.is_binary(dtype) for dtype in table.schema.types):
-        raise not_utf8
-    for name in types:
-        table = table.set_column(table.column_names.index(name), name, _parse_integers(table[name]))
-    return table, place
-
-
-def _parse(path: Path, separator: str, types: dict[str, Any]) -> Any:
-    return csv.read_csv(
-        arrow_source(path),
-        # Without newlines_in_values, a quoted newline at the end of a block silently truncates its value.
-        parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(column_types=types),
-    )
-
-
-def _parse_integers(column: Any) -> Any:
-    """Convert text to integers if every value is a canonical integer: no plus sign, no leading zeros."""
-    try:
-        integers = column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return column
-    return integers if pc.all(pc.equal(integers.cast(pa.string()), column)).as_py() is not False else column
-
-
-def _check_separator(path: Path, separator: str, names: list[str]) -> None:
-    """Reject a header with another separator: most such files would fail later with a misleading error."""
-    for other, called in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
-        if len(names) == 1 and other != separator and other in names[0]:
-            expected = {",": "commas", "\t": "tabs"}[separator]
-            also = {"\t": ", or rename it to .tsv", ",": ", or rename it to .csv"}.get(other, "")
-            problem = (
-                f"has only one column, {shown(names[0])}: a {path.suffix} file is separated by {expected}, not {called}"
-            )
-            raise InputError(f"{path} {problem}; save it with {expected}{also}")
-
-
-def _line_of_row(path: Path, separator: str, row: int) -> str:
-    """Find the line on which a row starts, skipping empty lines; the file is read again, for error messages only."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv_text.reader(file, delimiter=separator)
-            start, rows = 1, -2
-            for fields in reader:
-                rows += bool(fields)
-                if rows == row:
-                    return f"line {start}"
-                start = reader.line_num + 1
-    except (csv_text.Error, UnicodeDecodeError):  # Python reads no field of more than 131,072 characters, Arrow does
-        return f"row {row}"
-    return f"line {row + 2}"
-
-
-def _uneven_line(path: Path, separator: str, columns: int) -> InputError | None:
-    """Return the error for the first line with more or fewer columns than the header."""
-    with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
-        reader = csv_text.reader(file, delimiter=separator)
-        try:
-            for fields in reader:
-                if fields and len(fields) != columns:
-                    problem = f"there are {len(fields)} columns, but {columns} in the header"
-                    return InputError(f"{path}, line {reader.line_num}: {problem}; correct the line")
-        except csv_text.Error as error:
-            return InputError(f"{path}, line {reader.line_num}: {error}; correct the line")
-    return None

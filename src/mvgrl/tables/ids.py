@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mvgrl.errors import InputError, shown
-from mvgrl.tables.columns import ID_COLUMNS, Place, check_unique_names, find_id, is_pandas_index, to_ids, to_numpy
+from mvgrl.tables.columns import Place, check_unique_names, find_id, is_pandas_index, match_id, to_ids, to_numpy
 from mvgrl.tables.files import read_rows
 
 _UNNAMED = Place("the table")
@@ -25,6 +25,7 @@ class Keyed:
     ids: np.ndarray
     graph_ids: np.ndarray | None = None
     place: Place = _UNNAMED
+    sides: np.ndarray | None = field(default=None, kw_only=True)  # of a bipartite graph
 
     def describe(self, row: int) -> str:
         """Describe a row by its id, for error messages.
@@ -32,12 +33,24 @@ class Keyed:
         >>> Keyed(np.array([7]), np.array(["g"])).describe(0)
         "the id 7 of graph 'g'"
         """
-        graph = "" if self.graph_ids is None else f" of graph {shown(self.graph_ids[row].item())}"
-        return f"the id {shown(self.ids[row].item())}{graph}"
+        more = "".join(f" of {name} {shown(values[row].item())}" for name, values in self.groups.items())
+        return f"the id {shown(self.ids[row].item())}{more}"
+
+    @property
+    def groups(self) -> dict[str, np.ndarray]:
+        """The columns that, with the id, identify a row."""
+        given = {"graph": self.graph_ids, "side": self.sides}
+        return {name: values for name, values in given.items() if values is not None}
 
 
-def read_keyed(path: Path, id_column: str | None, *, number_rows: bool = False) -> tuple[Any, Keyed]:
-    """Read a table; return its other columns and the ids. ``number_rows`` uses 0, 1, … if there is no id column."""
+def read_keyed(
+    path: Path, id_column: str | None, *, number_rows: bool = False, value: str | None = None
+) -> tuple[Any, Keyed]:
+    """Read a table; return its other columns and the ids. ``number_rows`` uses 0, 1, … if there is no id column.
+
+    A column ``side`` that names one or two sides is a part of the id, as in the vectors of a bipartite graph, unless it
+    is the column with the ``value``.
+    """
     table, place = read_rows(path, id_column)
     names = table.column_names
     check_unique_names(names, place)
@@ -48,10 +61,24 @@ def read_keyed(path: Path, id_column: str | None, *, number_rows: bool = False) 
     graphs = None
     if id_name not in (None, "graph") and "graph" in names:
         (graphs,) = to_ids([(place, "graph", table["graph"])])
-    rows = Keyed(to_numpy(ids), None if graphs is None else to_numpy(graphs), place)
-    check_unique(encode([ids])[0][0] if graphs is None else _encode_pairs([(ids, graphs)])[0], rows)
-    used = [name for name in names if name in (id_name, "graph") or is_pandas_index(name)]
-    return table.drop_columns(used), rows
+    sides = None
+    if "side" not in (id_name, value) and "side" in names and _are_sides(table["side"]):
+        (sides,) = to_ids([(place, "side", table["side"])])
+    groups = [None if group is None else to_numpy(group) for group in (graphs, sides)]
+    rows = Keyed(to_numpy(ids), groups[0], place, sides=groups[1])
+    codes = ids
+    for group in (graphs, sides):
+        codes = codes if group is None else pa.array(_encode_pairs([(codes, group)])[0])
+    check_unique(encode([codes])[0][0], rows)
+    keys = (id_name, "graph", None if sides is None else "side")
+    return table.drop_columns([name for name in names if name in keys or is_pandas_index(name)]), rows
+
+
+def _are_sides(column: Any) -> bool:
+    """Return whether a column holds one or two different texts."""
+    dtype = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype)
+    return is_text and not column.null_count and 1 <= len(column.unique()) <= 2
 
 
 def _find_id(names: Sequence[str], given: str | None, place: Place, number_rows: bool) -> str | None:
@@ -59,7 +86,7 @@ def _find_id(names: Sequence[str], given: str | None, place: Place, number_rows:
 
     An unnamed index is the first column without a name in a text file, and has a generated name in Parquet.
     """
-    if given is None and not set(names) & set(ID_COLUMNS):
+    if given is None and match_id(names, None) is None:
         index = [name for i, name in enumerate(names) if is_pandas_index(name) or (name == "" and i == 0)]
         found = ["graph"] if "graph" in names else index
         if found or number_rows:
@@ -112,20 +139,22 @@ def check_unique(codes: np.ndarray, rows: Keyed) -> None:
 def align(rows: Keyed, table: Keyed) -> np.ndarray:
     """Find the row of ``table`` with the same id for each of ``rows``; −1 if there is none.
 
-    Ids are the same if they are written the same: 7 is "7", but not "007". If only one side has graph ids, its ids
-    must be unique across graphs.
+    Ids are the same if they are written the same: 7 is "7", but not "007". If only one of the two has graph ids or
+    sides, its ids must be unique across them.
 
     >>> align(Keyed(np.array([7, 8, 9])), Keyed(np.array(["9", "x", "7"]))).tolist()
     [2, -1, 0]
     """
     ours, theirs = _same_type("id", (rows.place, rows.ids), (table.place, table.ids))
-    if rows.graph_ids is not None and table.graph_ids is not None:
-        graphs = _same_type("graph", (rows.place, rows.graph_ids), (table.place, table.graph_ids))
-        ours, theirs = map(pa.array, _encode_pairs([(ours, graphs[0]), (theirs, graphs[1])]))
-    elif rows.graph_ids is not None:
-        _check_unique_across_graphs(ours, rows.place, table.place)
-    elif table.graph_ids is not None:
-        _check_unique_across_graphs(theirs, table.place, rows.place)
+    for name in ("graph", "side"):
+        mine, other = rows.groups.get(name), table.groups.get(name)
+        if mine is not None and other is not None:
+            groups = _same_type(name, (rows.place, mine), (table.place, other))
+            ours, theirs = map(pa.array, _encode_pairs([(ours, groups[0]), (theirs, groups[1])]))
+        elif mine is not None:
+            _check_unique_across(name, ours, rows, table)
+        elif other is not None:
+            _check_unique_across(name, theirs, table, rows)
     return pc.index_in(ours, value_set=theirs).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
@@ -133,10 +162,10 @@ def _same_type(name: str, *sides: tuple[Place, np.ndarray]) -> list[Any]:
     return to_ids([(place, name, pa.chunked_array([pa.array(values)])) for place, values in sides])
 
 
-def _check_unique_across_graphs(ids: Any, place: Place, other: Place) -> None:
-    duplicate = first_duplicate(encode([ids])[0][0])
+def _check_unique_across(name: str, codes: Any, rows: Keyed, other: Keyed) -> None:
+    duplicate = first_duplicate(encode([codes])[0][0])
     if duplicate is not None:
         raise InputError(
-            f"the id {shown(ids[duplicate[0]].as_py())} is in several graphs of {place.name}, and {other.name} does "
-            "not say which one is meant; add a column 'graph' to it"
+            f"the id {shown(rows.ids[duplicate[0]].item())} is in several {name}s of {rows.place.name}, and "
+            f"{other.place.name} does not say which one is meant; add a column {name!r} to it"
         )

@@ -43,11 +43,11 @@ def read_labels(
     ...     read_labels(f"{folder}/kinds.csv").labels.tolist()
     ['cat', 'dog']
     """
-    table, rows = _read(path, id_column)
+    table, rows = _read(path, id_column, label_column)
     name = find_label(table.column_names, label_column, rows.place)
     name = name if name is not None else _only_column(table, rows, "label", "choose one with label_column")
     values = to_labels(rows.place, name, table[name])
-    return Labels(ids=rows.ids, graph_ids=rows.graph_ids, place=rows.place, labels=values)
+    return Labels(rows.ids, rows.graph_ids, rows.place, sides=rows.sides, labels=values)
 
 
 def read_split(path: str | os.PathLike[str], *, id_column: str | None = None) -> Split:
@@ -69,12 +69,12 @@ def read_split(path: str | os.PathLike[str], *, id_column: str | None = None) ->
     if len(unknown):
         problem = f"{shown(name)} is {shown(str(values[unknown[0]]))}; give train, val or test, or leave it empty"
         raise rows.place.error(unknown[0], problem)
-    return Split(ids=rows.ids, graph_ids=rows.graph_ids, place=rows.place, parts=parts)
+    return Split(rows.ids, rows.graph_ids, rows.place, sides=rows.sides, parts=parts)
 
 
-def _read(path: str | os.PathLike[str], id_column: str | None) -> tuple[Any, Keyed]:
+def _read(path: str | os.PathLike[str], id_column: str | None, value: str | None = None) -> tuple[Any, Keyed]:
     check_input_file(Path(path), TABLE_EXTENSIONS)
-    return read_keyed(Path(path), id_column)
+    return read_keyed(Path(path), id_column, value=value)
 
 
 def _only_column(table: Any, rows: Keyed, wanted: str, remedy: str) -> str:

@@ -12,19 +12,46 @@ from mvgrl.errors import InputError
 from mvgrl.tables.atomic import check_writable
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-TABLE_EXTENSIONS = (*SEPARATORS, ".parquet")
+LINES_EXTENSIONS = (".jsonl", ".ndjson")
+TEXT_EXTENSIONS = (*SEPARATORS, ".txt", ".edgelist", ".edges", *LINES_EXTENSIONS)
+ARROW_EXTENSIONS = (".feather", ".arrow")
+TABLE_EXTENSIONS = (*SEPARATORS, ".parquet", *TEXT_EXTENSIONS[len(SEPARATORS) :], *ARROW_EXTENSIONS)
+# Of the parts of a table in a folder; .txt is left out because other formats are folders of such files.
+PART_EXTENSIONS = (*SEPARATORS, ".parquet", *LINES_EXTENSIONS, *ARROW_EXTENSIONS)
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}  # of text files
+
+
+def is_standard_input(path: Path) -> bool:
+    """Return whether a path stands for standard input.
+
+    >>> is_standard_input(Path("-"))
+    True
+    """
+    return path in (Path("-"), Path("/dev/stdin"))
+
+
+def extension_of(path: Path) -> str:
+    """Return the extension of a file in lower case, without that of a compressed text.
+
+    >>> extension_of(Path("edges.CSV")), extension_of(Path("edges.txt.gz")), extension_of(Path("edges.gz"))
+    ('.csv', '.txt', '.gz')
+    """
+    extension = path.suffix.lower()
+    inner = Path(path.stem).suffix.lower()
+    return inner if extension in COMPRESSIONS and inner in TEXT_EXTENSIONS else extension
 
 
 def check_input_file(path: Path, extensions: Collection[str], also: str = "") -> str:
-    """Check that a file exists, is not empty and has a supported type; return its extension in lower case.
+    """Check that a file exists, is not empty and has a supported type; return its extension as in ``extension_of``.
 
     >>> check_input_file(Path("missing.csv"), TABLE_EXTENSIONS)
     Traceback (most recent call last):
     ...
     mvgrl.errors.InputError: missing.csv does not exist; check the path
     """
-    supported = f"{', '.join(extensions)}{' ' + also if also else ''}"
-    extension = path.suffix.lower()
+    compressed = f" (text also with {', '.join(COMPRESSIONS)})" if set(extensions) & set(TEXT_EXTENSIONS) else ""
+    supported = f"{', '.join(extensions)}{compressed}{' ' + also if also else ''}"
+    extension = extension_of(path)
     try:
         about = path.stat()
         if stat.S_ISDIR(about.st_mode):
@@ -49,6 +76,28 @@ def check_input_file(path: Path, extensions: Collection[str], also: str = "") ->
     except ValueError:  # a NUL character or a lone surrogate, which no file system allows
         raise InputError(f"{path} does not exist; check the path") from None
     return extension
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """List the tables in a folder, by name; hidden files and those that start with _ are not parts.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("part-1.csv", "part-0.csv", "_SUCCESS"):
+    ...         _ = Path(folder, name).touch()
+    ...     [path.name for path in parts_of(Path(folder))]
+    ['part-0.csv', 'part-1.csv']
+    """
+    try:
+        names = sorted(path.name for path in folder.iterdir() if path.name[0] not in "._")
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read: {error.strerror or error}; check its permissions") from None
+    found = [folder / name for name in names if extension_of(Path(name)) in PART_EXTENSIONS]
+    odd = [path for path in found if extension_of(path) != extension_of(found[0])]
+    if odd:
+        raise InputError(f"{folder} has tables of several types ({found[0].name}, {odd[0].name}); "
+                         "give one of them, or a folder with the parts of one table")  # fmt: skip
+    return found
 
 
 def _siblings(path: Path) -> list[str]:

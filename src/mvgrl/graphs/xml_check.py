@@ -1,4 +1,4 @@
-"""A first look at a GraphML file, before a graph is built from it."""
+"""A first look at a GraphML or GEXF file, before a graph is built from it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _DEEPEST = 100
 _NEEDED = {"node": ("id",), "edge": ("source", "target")}
 
 
-def check_graphml(path: Path) -> None:
+def check_xml(path: Path) -> None:
     """Check that a file declares no entities, is not nested deeply, and names all of its nodes.
 
-    Entities can expand to gigabytes or refer to other files, and GraphML needs none. A node without an id would be
+    Entities can expand to gigabytes or refer to other files, and these formats need none. A node without an id would be
     called "None".
     """
     parser = expat.ParserCreate()
@@ -25,7 +25,7 @@ def check_graphml(path: Path) -> None:
         return f"{path}, line {parser.CurrentLineNumber}"
 
     def doctype(*_: Any) -> None:
-        raise InputError(f"{place()}: there is a DOCTYPE, which GraphML does not need; remove it")
+        raise InputError(f"{place()}: there is a DOCTYPE, which the format does not need; remove it")
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth
