@@ -64,7 +64,7 @@ class _Embedder(  # type: ignore[call-arg]
     def transform(self, X: Any) -> np.ndarray:
         """Embed a changed graph or new ones with the trained encoders, without retraining."""
         check_is_fitted(self, "trained_")
-        return self.trained_.vectors(to_named(X), self._output())
+        return self.trained_.vectors(to_named(X, encoder=self.trained_.feature_encoder.columns_), self._output())
 
     def fit_transform(self, X: Any, y: Any = None, **more: Any) -> np.ndarray:
         """Train, and return the vectors of the training graphs."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, CsvSafe, Device, Output, Overwrite, Source, Written, given
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, SettingsError
 from mvgrl.settings import Output as Options
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(
     inputs = (graph, source.nodes, model / "config.json", model / "model.safetensors", model / "README.md")
     check_output(output, inputs=inputs, overwrite=overwrite, csv_safe=csv_safe)
 
-    from mvgrl.cli.inputs import notes_of, open_graph
+    from mvgrl.cli.inputs import notes_of
     from mvgrl.cli.running import embeddings, peak_memory, sizes
     from mvgrl.pretrained import load_model, vector_summary
 
@@ -65,7 +65,7 @@ def run(
     made_as = changed_output(saved, given(written), trained.model.settings.task)
     if made_as.composed:
         trained.compose(made_as)  # rejects parts that the model does not have before the graph is read
-    named = open_graph(graph, source, console)
+    named = _open(graph, source, trained, console)
     _check_features(graph, named, trained)
     for note in notes_of(named):
         console.note(f"note: {note}")
@@ -92,6 +92,19 @@ def changed_output(saved: Options, flags: dict[str, Any], task: str) -> Options:
     if flags.get("preset", saved.preset) != saved.preset:
         return Options(**flags).for_task(task)
     return replace(saved, **flags).for_task(task)
+
+
+def _open(graph: str, source: Source, trained: Trained, console: Console) -> NamedGraph:
+    """Read the graph; its node table is encoded as in training, and not at all if the model does not use features."""
+    from mvgrl.cli.inputs import open_graph
+
+    encoder = trained.feature_encoder
+    if source.ignore is not None or source.text_column:
+        given = "--ignore" if source.ignore is not None else "--text-column"
+        raise SettingsError(f"the model decides which columns are features, as in training; omit {given}")
+    if encoder.kind_ != "given":
+        return open_graph(graph, source, console, features=())
+    return open_graph(graph, source, console, encoder=encoder.columns_)
 
 
 def _check_features(graph: str, named: NamedGraph, trained: Trained) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mvgrl.cli.options import listed
 from mvgrl.errors import InputError, SettingsError, check_name
 
 if TYPE_CHECKING:
@@ -15,20 +16,42 @@ if TYPE_CHECKING:
     from mvgrl.cli.options import Source
     from mvgrl.datasets import Dataset
     from mvgrl.graphs.named import NamedGraph
+    from mvgrl.tables.encoders import TableEncoder
 
 
-def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
-    """Read the graph given on the command line."""
+def open_graph(
+    graph: str,
+    source: Source,
+    console: Console,
+    *,
+    features: str | Sequence[str] | None = None,
+    encoder: TableEncoder | None = None,
+) -> NamedGraph:
+    """Read the graph given on the command line.
+
+    ``features`` are columns of its node table or a kind of features; the ``encoder`` of a model encodes the columns.
+    """
     from mvgrl.graphs.read import read
 
     with console.busy(f"reading {graph}"):
         if not is_dataset(graph):
             _check_path(graph)
-            return read(graph, nodes=source.nodes, id_column=source.id_column, label_column=source.label_column)
+            return read(
+                graph,
+                nodes=source.nodes,
+                id_column=source.id_column,
+                label_column=source.label_column,
+                features=features,
+                ignore=listed(source.ignore) if source.ignore else (),
+                text=source.text_column,
+                encoder=encoder,
+            )
     for flag, value in (
         ("nodes", source.nodes),
         ("id-column", source.id_column),
         ("label-column", source.label_column),
+        ("ignore", source.ignore),
+        ("text-column", ", ".join(source.text_column) or None),
     ):
         if value is not None:
             raise SettingsError(f"{graph} is a named dataset with its own nodes; omit --{flag} ({value})")

@@ -72,6 +72,13 @@ class Source:
         str | None,
         flag("Column of the node table with the labels, which are not used as features (label).", group=GRAPH),
     ] = None
+    ignore: Annotated[
+        str | None, flag("Columns of the node table that are not features, such as name,url.", group=GRAPH)
+    ] = None
+    text_column: Annotated[
+        tuple[str, ...],
+        flag("A column of the node table that is text, whatever it looks like; repeatable.", group=GRAPH),
+    ] = ()
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).", group=GRAPH)] = None
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvgrl.cli.configuration import RUN, read_config
-from mvgrl.cli.inputs import notes_of, open_graph
+from mvgrl.cli.inputs import is_dataset, notes_of, open_graph
 from mvgrl.cli.interrupts import Interrupts
 from mvgrl.cli.options import given
 from mvgrl.errors import CheckpointError, InputError, SettingsError
@@ -47,6 +47,7 @@ class Job:
     device: str
     requested_device: str
     console: Console
+    columns: str | None = None  # of the node table, if they were chosen
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -70,12 +71,17 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
     run |= {key: value for key, value in (("seed", seed), ("device", device)) if value is not None}
 
     from mvgrl.automatic import check_vectors_fit, resolve
+    from mvgrl.graphs.node_columns import parse_features
     from mvgrl.runtime import resolve_device
     from mvgrl.vectors import describe
 
     where = resolve_device(run["device"])
+    features, columns = values.get("features"), None
+    if features is not None and source.nodes is not None and not is_dataset(graph):
+        columns = parse_features(features)[1]
+        values |= {"features": "given"} if columns else {}
     output = _check_settings(values, flags, chosen.config)
-    named = open_graph(graph, source, console)
+    named = open_graph(graph, source, console, features=features)
     _check_task(graph, named, values.get("task"))
     training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
     resolved = resolve(named.graph, training, device=where)
@@ -87,7 +93,8 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
         console.note(f"note: {note}")
     console.note(f"picked: {resolved.summary}")
     logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, run["seed"], where)
-    return Job(named, resolved, output, run["seed"], str(where), run["device"], console, started)
+    names = ",".join(columns) + "," * (len(columns) == 1) if columns else None
+    return Job(named, resolved, output, run["seed"], str(where), run["device"], console, names, started)
 
 
 def _check_settings(values: dict[str, Any], flags: dict[str, Any], config: Path | None) -> Output:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,9 @@ from mvgrl.graphs.checks import as_matrix
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
 
+if TYPE_CHECKING:
+    from mvgrl.tables.encoders import TableEncoder
+
 ACCEPTED = (
     "a Graph or NamedGraph; a PyG Data, Batch, Dataset or list of Data; a NetworkX graph or a list of them; "
     "a square SciPy or NumPy adjacency matrix with features=; a pandas or Arrow table of edges (source, target), "
@@ -20,19 +23,23 @@ ACCEPTED = (
 )
 
 
-def to_named(thing: Any, features: Any = None) -> NamedGraph:
+def to_named(thing: Any, features: Any = None, *, encoder: TableEncoder | None = None) -> NamedGraph:
     """Convert an object with one or many graphs to a ``NamedGraph``; ``features``, one row per node, replace its own.
+
+    The ``encoder`` of a trained model, ``trained.feature_encoder.columns_``, encodes a table of nodes as in training.
 
     Nodes keep their ids; without ids, as in PyG or SciPy, they are numbered from 0 across all graphs.
 
     >>> to_named(sp.csr_array([[0, 1], [1, 0]]), features=[[1.0], [2.0]]).node_ids
     array([0, 1])
     """
-    named = _convert(thing)
-    return named if features is None else replace(named, graph=replace(named.graph, features=features))
+    named = _convert(thing, encoder)
+    if features is None:
+        return named
+    return replace(named, graph=replace(named.graph, features=features, feature_names=None), columns=None)
 
 
-def _convert(thing: Any) -> NamedGraph:
+def _convert(thing: Any, encoder: TableEncoder | None) -> NamedGraph:
     if isinstance(thing, NamedGraph):
         return thing
     if isinstance(thing, Graph):
@@ -43,14 +50,14 @@ def _convert(thing: Any) -> NamedGraph:
     if "networkx" in packages:
         return _from_networkx([thing])
     if _is_table(thing):
-        return _from_tables(thing)
+        return _from_tables(thing, encoder=encoder)
     if sp.issparse(thing) or isinstance(thing, np.ndarray) or hasattr(thing, "to_sparse_coo"):
         return _from_adjacency(thing)
     if isinstance(thing, tuple) and len(thing) == 2 and _is_table(thing[0]):
         if thing[1] is not None and not _is_table(thing[1]):
             kind = type(thing[1]).__name__
             raise InputError(f"item 1 of the tuple is a {kind}, not a table of nodes; give a pandas or Arrow table")
-        return _from_tables(*thing)
+        return _from_tables(*thing, encoder=encoder)
     if isinstance(thing, (list, tuple)) or "torch" in packages:  # torch's Subset of a Dataset is a sequence, too
         return _from_sequence(thing)
     raise _unsupported(f"{type(thing).__name__} is not a supported graph type")
@@ -131,8 +138,9 @@ def _from_networkx(graphs: list[Any]) -> NamedGraph:
     return from_networkx(graphs)
 
 
-def _from_tables(edges: Any, nodes: Any = None) -> NamedGraph:
+def _from_tables(edges: Any, nodes: Any = None, encoder: TableEncoder | None = None) -> NamedGraph:
     from mvgrl.graphs.from_pandas import to_arrow
     from mvgrl.graphs.tables import from_tables  # here: only tables need pyarrow
 
-    return from_tables(to_arrow(edges, "edges"), None if nodes is None else to_arrow(nodes, "nodes"))
+    table = None if nodes is None else to_arrow(nodes, "nodes")
+    return from_tables(to_arrow(edges, "edges"), table, encoder=encoder)

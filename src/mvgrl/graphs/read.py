@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.graphs.node_columns import NodeColumns
 from mvgrl.tables.arrays import read_array
 from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file
+
+if TYPE_CHECKING:
+    from mvgrl.tables.encoders import TableEncoder
 
 EXTENSIONS = (*TABLE_EXTENSIONS, ".graphml", ".gml", ".npz")
 
@@ -25,11 +30,17 @@ def read(
     nodes: str | os.PathLike[str] | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
+    features: str | Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    text: Sequence[str] = (),
+    encoder: TableEncoder | None = None,
 ) -> NamedGraph:
     """Read a graph from a file, by its extension, or from a folder.
 
     ``nodes`` is the table of nodes for a table of edges, or the file of features for a matrix. Ids are integers if all
-    ids in the file are written as integers, else text.
+    ids in the file are written as integers, else text. ``features`` are the columns of the table of nodes to use (by
+    default all), ``ignore`` those not to use, and ``text`` those that are text whatever they look like. The ``encoder``
+    of a trained model, ``trained.feature_encoder.columns_``, encodes the columns as in training.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -37,14 +48,14 @@ def read(
     ...     read(f"{folder}/edges.csv").node_ids.tolist()
     ['ann', 'bob', 'cy']
     """
-    place = Path(path)
+    place, columns = Path(path), NodeColumns(features, ignore, text, encoder)
     if os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises an error if the name is too long
-        _refuse(f"{place} is a folder", nodes=nodes, id_column=id_column, label_column=label_column)
+        _refuse(f"{place} is a folder", nodes=nodes, id_column=id_column, label_column=label_column, **columns.given)
         return _read_folder(place)
     extension = check_input_file(place, EXTENSIONS, "or a folder in TU or Planetoid format")
     if extension in TABLE_EXTENSIONS:
-        return _read_tables(place, None if nodes is None else Path(nodes), id_column, label_column)
-    _refuse(f"{place} is not a table", id_column=id_column)
+        return _read_tables(place, None if nodes is None else Path(nodes), id_column, label_column, columns)
+    _refuse(f"{place} is not a table", id_column=id_column, **columns.given)
     if extension == ".npz":
         _refuse(f"{place} is a matrix", label_column=label_column)
         return _read_matrix(place, None if nodes is None else Path(nodes))
@@ -58,18 +69,19 @@ def _refuse(reason: str, **given: Any) -> None:
             raise InputError(f"{reason}, so {name} ({value}) does not apply; omit it")
 
 
-def _read_tables(edges: Path, nodes: Path | None, id_column: str | None, label_column: str | None) -> NamedGraph:
+def _read_tables(
+    edges: Path, nodes: Path | None, id_column: str | None, label_column: str | None, columns: NodeColumns
+) -> NamedGraph:
     from mvgrl.graphs.tables import from_tables
     from mvgrl.tables.files import read_edges, read_nodes  # here: only tables need pyarrow
 
     table, place = read_edges(edges)
+    options: dict[str, Any] = {"id_column": id_column, "label_column": label_column, **vars(columns)}
     if nodes is None:
-        return from_tables(table, id_column=id_column, label_column=label_column, place=place)
+        return from_tables(table, place=place, **options)
     check_input_file(nodes, TABLE_EXTENSIONS)
     node_table, node_place = read_nodes(nodes, id_column)
-    return from_tables(
-        table, node_table, id_column=id_column, label_column=label_column, place=place, node_place=node_place
-    )
+    return from_tables(table, node_table, place=place, node_place=node_place, **options)
 
 
 def _read_networkx(path: Path, label_column: str | None) -> NamedGraph:

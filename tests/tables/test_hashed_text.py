@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mvgrl.datasets.text import hashed_text
+from mvgrl.tables.hashed_text import hashed_text
 
 
 def test_a_word_has_the_same_column_in_every_collection():
