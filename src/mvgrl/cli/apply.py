@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, CsvSafe, Device, Output, Overwrite, Source, Written, given
-from mvgrl.errors import InputError, SettingsError
+from mvgrl.errors import InputError, SettingsError, shown
 from mvgrl.settings import Output as Options
 
 if TYPE_CHECKING:
@@ -111,9 +111,10 @@ def _check_features(graph: str, named: NamedGraph, trained: Trained) -> None:
     """Reject a graph without the features that the model was trained with."""
     encoder, features = trained.feature_encoder, named.graph.features
     width = 0 if features is None else features.shape[1]
+    names = "" if encoder.columns_ is None else f", from the columns {shown(', '.join(encoder.columns_.columns))[1:-1]}"
     if encoder.kind_ == "given" and width != encoder.width:
         raise InputError(
-            f"{graph} has {width or 'no'} features, but the model was trained with {encoder.width}; "
+            f"{graph} has {width or 'no'} features, but the model was trained with {encoder.width}{names}; "
             "give the same columns in the same order (for a table of edges, with --nodes)"
         )
     try:

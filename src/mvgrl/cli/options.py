@@ -90,6 +90,10 @@ Seed = Annotated[
 Device = Annotated[str | None, flag("auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one.", group=GENERAL)]
 
 
+# What flags accept beyond their settings.
+_MORE_HELP = {"features": " Or columns of the node table, such as age,city; a name that is both is refused."}
+
+
 def _setting_flags(name: str, *groups: tuple[type, Group], **others: Any) -> type:
     """A dataclass with a flag for every setting of the groups, and others; one that was not given is None."""
     made = [(key, kind, field(default=None)) for key, kind in others.items()]
@@ -97,7 +101,8 @@ def _setting_flags(name: str, *groups: tuple[type, Group], **others: Any) -> typ
         for f in fields(settings):
             spec = spec_of(f)
             more = dict(converter=whole) if spec.kind is int else {}
-            parameter = flag(_with_default(spec.help, f.name, f.default), group=group, **more)
+            help = _with_default(f"{spec.help}{_MORE_HELP.get(f.name, '')}", f.name, f.default)
+            parameter = flag(help, group=group, **more)
             made.append((f.name, Annotated[spec.kind | None, parameter], field(default=None)))
     return Parameter(name="*")(make_dataclass(name, made, frozen=True, namespace={"__module__": __name__}))
 

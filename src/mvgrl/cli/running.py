@@ -76,10 +76,12 @@ def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device
     from mvgrl.vectors import describe
 
     where = resolve_device(run["device"])
-    features, columns = values.get("features"), None
-    if features is not None and source.nodes is not None and not is_dataset(graph):
-        columns = parse_features(features)[1]
-        values |= {"features": "given"} if columns else {}
+    features = values.get("features")
+    columns = parse_features(features)[1] if source.nodes is not None and not is_dataset(graph) else None
+    if columns:
+        values["features"] = "given"
+    elif isinstance(features, str) and "," in features:
+        raise SettingsError(f"the columns {features} of --features need a table of nodes; add --nodes")
     output = _check_settings(values, flags, chosen.config)
     named = open_graph(graph, source, console, features=features)
     _check_task(graph, named, values.get("task"))

@@ -38,7 +38,7 @@ class TableEncoder:
     >>> table = pa.table({"age": [20, 40, 30], "city": ["Rome", "Oslo", "Rome"]})
     >>> encoder, encoded = TableEncoder.fit(table, ["age", "city"], Place("nodes"))
     >>> encoder.summary
-    'age (number, scaled to 0…1), city (2 categories)'
+    'age (number), city (2 categories); numbers scaled to 0…1 beside categories or text'
     >>> encoder.transform(pa.table({"age": [30], "city": ["Bonn"]}), Place("nodes")).features.tolist()
     [[0.5, 0.0, 0.0]]
     """
@@ -74,9 +74,9 @@ class TableEncoder:
             return encoder, block
 
         fitted = _for_each([name for name, (_, kind, _) in looked.items() if kind], fit_column, place)
-        left_out = [f"{shown(name)[1:-1]} ({why})" for name, (_, kind, why) in looked.items() if not kind]
+        left_out = [f"{_plain(name)} ({why})" for name, (_, kind, why) in looked.items() if not kind]
         if left_out:
-            notes.append(f"not used as features: {_listed(left_out)}; --text-column NAME uses the words of a column")
+            notes.append(f"not used as features: {_listed(left_out)}; name a column as text to use its words")
         if not fitted:
             return None, Encoded(None, tuple(notes))
         encoder = cls({name: one for name, (one, _) in fitted.items()})
@@ -143,8 +143,10 @@ class TableEncoder:
         """How each column is encoded, on one line; columns that are encoded in the same way are listed together."""
         groups: dict[str, list[str]] = {}
         for name, encoder in self.columns.items():
-            groups.setdefault(_text(encoder), []).append(_plain(name))
-        return _listed([f"{_listed(names)} ({_plural(text, len(names))})" for text, names in groups.items()], 20)
+            groups.setdefault(encoder.text(), []).append(_plain(name))
+        listed = _listed([f"{_listed(names)} ({_plural(text, len(names))})" for text, names in groups.items()], 20)
+        scaled = any(isinstance(one, (Numbers, Lists)) and one.range is not None for one in self.columns.values())
+        return listed + ("; numbers scaled to 0…1 beside categories or text" if scaled else "")
 
     def to_state(self) -> tuple[list[dict[str, Any]], np.ndarray | None]:
         """Return what is saved: JSON values per column, and the weights of words, texts × hashed words."""
@@ -244,11 +246,6 @@ def _label_note(name: str) -> str:
         f"column {shown(name)} is used as a feature; if it is what you want to predict, use --label-column {plain} or "
         f"--ignore {plain}"
     )
-
-
-def _text(encoder: ColumnEncoder) -> str:
-    scaled = isinstance(encoder, (Numbers, Lists)) and encoder.range is not None
-    return encoder.text() + (", scaled to 0…1" if scaled else "")
 
 
 def _plural(text: str, count: int) -> str:
