@@ -200,12 +200,14 @@ def embeddings(named: NamedGraph, run: Trained, output: Output, *, new: bool = F
     """The vectors of the task under their own ids, of the training graph or of a new one."""
     from mvgrl.tables.embeddings import Embeddings
 
-    vectors = run.vectors(named if new else None, output)
+    vectors, used = run.vectors(named if new else None, output), run.feature_encoder.columns_
+    columns = () if used is None else tuple(used.columns)
     if run.model.settings.task == "graph":
-        return Embeddings(np.arange(len(vectors)) if named.graph_ids is None else named.graph_ids, vectors)
+        ids = np.arange(len(vectors)) if named.graph_ids is None else named.graph_ids
+        return Embeddings(ids, vectors, columns=columns)
     if named.graph_ids is None or named.graph.count == 1:
-        return Embeddings(named.node_ids, vectors)
-    return Embeddings(named.node_ids, vectors, np.repeat(named.graph_ids, named.graph.sizes))
+        return Embeddings(named.node_ids, vectors, columns=columns)
+    return Embeddings(named.node_ids, vectors, np.repeat(named.graph_ids, named.graph.sizes), columns)
 
 
 def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:

@@ -19,9 +19,10 @@ def parse_features(features: str | Sequence[str] | None) -> tuple[str | None, tu
     """
     if features is None or (isinstance(features, str) and features in KINDS):
         return features, None
-    names = [part.strip() for part in features.split(",")] if isinstance(features, str) else list(features)
-    if not all(isinstance(name, str) for name in names):
+    names = features.split(",") if isinstance(features, str) else features
+    if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
         raise SettingsError(f"features is {shown(features)}; give names of columns, or a kind: {', '.join(KINDS)}")
+    names = [name.strip() for name in names] if isinstance(features, str) else names
     return None, tuple(dict.fromkeys(name for name in names if name))
 
 

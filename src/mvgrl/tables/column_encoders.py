@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from mvgrl.errors import InputError, shown
 from mvgrl.tables.hashed_text import HashedText
 
+_LIMIT = float(np.finfo(np.float32).max)
 _TAILS = (1, 99)  # percentiles of a number that become 0 and 1 where numbers are scaled
 
 
@@ -265,7 +266,7 @@ def _range(state: dict[str, Any], length: int) -> Range | None:
 
 
 def _finite(values: Any, length: int) -> np.ndarray:
-    plain = isinstance(values, list) and all(type(value) in (int, float) and abs(value) < 1e39 for value in values)
+    plain = isinstance(values, list) and all(type(one) in (int, float) and abs(one) <= _LIMIT for one in values)
     if not plain or len(values) != length:
         raise InputError(f"a column does not have {length} finite numbers")
     return np.array(values, dtype=np.float64)

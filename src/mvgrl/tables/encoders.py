@@ -163,8 +163,8 @@ class TableEncoder:
         shape = (0, COLUMNS) if weights is None else weights.shape
         if shape != (texts, COLUMNS) or (weights is not None and not texts):
             raise InputError(f"the weights of words have shape {shape}, but there are {texts} columns of text")
-        if weights is not None and not (weights.dtype == np.float64 and np.isfinite(weights).all()):
-            raise InputError("the weights of words are not finite numbers")
+        if weights is not None and not (weights.dtype == np.float64 and ((weights >= 1) & (weights <= 100)).all()):
+            raise InputError("the weights of words are not logarithms of how rare they are")
         rows = iter(() if weights is None else weights)
         columns = {}
         for one in state:
