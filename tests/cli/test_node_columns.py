@@ -119,3 +119,17 @@ def test_labels_that_were_a_feature_are_called_out(run, people, small):
     run(f"train {people} -o model {small}")
     run(f"apply model {people} -o v.parquet")
     assert "the column 'target' as a feature" in run(f"{evaluate} target").err
+
+
+def test_codes_with_leading_zeros_are_the_same_categories_in_every_file(run, graph, small):
+    def write(name, codes):
+        Path(name).write_text("id,code\n" + "".join(f"n{i},{codes[i % len(codes)]}\n" for i in range(12)))
+
+    write("codes.csv", ["01", "02", "none"])
+    write("later.csv", ["01", "02"])  # alone, these would be read as integers
+    run(f"train edges.csv --nodes codes.csv -o model {small}")
+    assert "not seen in training" not in run("apply model edges.csv --nodes later.csv -o v.npy").err
+
+
+def test_the_result_of_a_run_has_the_columns(run, people, small):
+    assert run(f"embed {people} -o v.npy {small} --features age, --json").json["columns"].startswith("age (number")

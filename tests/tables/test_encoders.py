@@ -76,6 +76,14 @@ def test_categories_are_one_hot_the_most_frequent_first():
     assert "1 rows have values such as 'Paris', not seen in training" in later.notes[0]
 
 
+def test_a_column_declared_as_a_category_is_one():
+    encoder, _ = fit({"code": pa.array([7, 8, 7, 9]).dictionary_encode()})
+    assert encoder.names == ("code=7", "code=8", "code=9")
+    assert transform(encoder, {"code": [8, 1]}).features.tolist() == [[0, 1, 0], [0, 0, 0]]
+    many, _ = fit({"code": pa.array(range(101)).dictionary_encode()})
+    assert many.names == ("code",)
+
+
 def test_a_missing_category_is_zeros_if_there_was_none_in_training():
     encoder, _ = fit({"city": ["Oslo", "Rome", "Rome"]})
     assert transform(encoder, {"city": [None, "Oslo"]}).features.tolist() == [[0, 0], [0, 1]]

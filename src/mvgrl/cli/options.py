@@ -66,7 +66,7 @@ class Common:
 class Source:
     """The flags that describe GRAPH."""
 
-    nodes: Annotated[Path | None, flag("A table of nodes: id, features.", group=GRAPH)] = None
+    nodes: Annotated[Path | None, flag("A table of nodes: id, and columns that become features.", group=GRAPH)] = None
     id_column: Annotated[str | None, flag("Column of the node table with the ids (id).", group=GRAPH)] = None
     label_column: Annotated[
         str | None,

@@ -215,6 +215,7 @@ def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
     from mvgrl.pretrained import vector_summary
 
     checkpoint_of(output).unlink(missing_ok=True)
+    columns = run.feature_encoder.columns_
     vector = vector_summary(job.settings, job.output, run.compose(job.output) if job.output.composed else None)
     return {
         "task": job.settings.task,
@@ -228,6 +229,7 @@ def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
         "seed": job.seed,
         "device": job.device,
         "choices": dict(job.resolved.choices),
+        **({} if columns is None else {"columns": columns.summary}),
     }
 
 

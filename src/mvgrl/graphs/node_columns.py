@@ -52,6 +52,11 @@ class NodeColumns:
         """The columns that were named: to be features, to be text or to be ignored."""
         return {*(parse_features(self.features)[1] or ()), *self.ignore, *self.text}
 
+    @property
+    def read_as_text(self) -> list[str]:
+        """The columns that are text or categories whatever a file looks like: those declared, or those in training."""
+        return list(self.text) if self.encoder is None else self.encoder.text_columns
+
     def encode(
         self, nodes: Any, place: Any, *, ids: Collection[str], label: str | None
     ) -> tuple[TableEncoder | None, Encoded]:

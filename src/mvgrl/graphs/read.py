@@ -80,7 +80,7 @@ def _read_tables(
     if nodes is None:
         return from_tables(table, place=place, **options)
     check_input_file(nodes, TABLE_EXTENSIONS)
-    node_table, node_place = read_nodes(nodes, id_column)
+    node_table, node_place = read_nodes(nodes, id_column, columns.read_as_text)
     return from_tables(table, node_table, place=place, node_place=node_place, **options)
 
 

@@ -57,6 +57,18 @@ def kind_of(place: Place, name: str, array: Any, *, chosen: bool = False) -> tup
     )
 
 
+def is_declared_category(column: Any, array: Any) -> bool:
+    """Return whether a column, decoded to an array, is a category by its type, as in pandas, with at most 100 values.
+
+    >>> numbers = pa.array([7, 8, 7])
+    >>> is_declared_category(pa.chunked_array([numbers.dictionary_encode()]), numbers)
+    True
+    """
+    if not pa.types.is_dictionary(column.type) or pa.types.is_nested(array.type):
+        return False
+    return bool(array.null_count < len(array) and pc.count_distinct(array).as_py() <= MOST_LEVELS)
+
+
 def _kind_of_text(values: Any, chosen: bool) -> tuple[str | None, str]:
     if not len(values):
         return None, "no values"

@@ -44,9 +44,7 @@ class Embeddings:
     ids: np.ndarray  # integers or text, one per row
     vectors: np.ndarray
     graph_ids: np.ndarray | None = None  # one per row; only if the table holds nodes of several graphs
-    columns: tuple[
-        str, ...
-    ] = ()  # of a node table that the vectors were made from, as far as known; Parquet keeps them
+    columns: tuple[str, ...] = ()  # of the node table that the vectors were made from; only Parquet keeps them
 
     def __post_init__(self) -> None:
         if not isinstance(self.vectors, np.ndarray) or self.vectors.dtype not in (np.float32, np.float64):

@@ -58,7 +58,10 @@ class TableEncoder:
 
         def look(name: str) -> tuple[Any, str | None, str]:
             array = to_array(place, name, table[name])
-            return array, *(("text", "") if name in text else kinds.kind_of(place, name, array, chosen=chosen))
+            if name in text:
+                return array, "text", ""
+            declared = kinds.is_declared_category(table[name], array)
+            return array, *(("category", "") if declared else kinds.kind_of(place, name, array, chosen=chosen))
 
         looked = _for_each(names, look, place)
         found = {kind for _, kind, _ in looked.values()}
@@ -132,6 +135,11 @@ class TableEncoder:
     def names(self) -> tuple[str, ...]:
         """The name of each feature."""
         return tuple(one for name, encoder in self.columns.items() for one in encoder.names(name))
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns that are encoded from text: categories and words."""
+        return [name for name, encoder in self.columns.items() if isinstance(encoder, (Categories, Words))]
 
     @property
     def like_labels(self) -> list[str]:

@@ -27,9 +27,12 @@ def read_edges(path: Path) -> tuple[Any, Place]:
     return _read(path, {"graph", *(name for pair in ENDPOINT_COLUMNS for name in pair)})
 
 
-def read_nodes(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
-    """Read a table of nodes; return it with its place for error messages."""
-    return _read(path, {"graph", *((id_column,) if id_column is not None else ID_COLUMNS)})
+def read_nodes(path: Path, id_column: str | None = None, text: Collection[str] = ()) -> tuple[Any, Place]:
+    """Read a table of nodes; return it with its place for error messages.
+
+    The columns in ``text`` are read as they are written: in a text file, 007 stays 007.
+    """
+    return _read(path, {"graph", *text, *((id_column,) if id_column is not None else ID_COLUMNS)})
 
 
 def read_rows(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
