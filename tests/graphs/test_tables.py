@@ -119,7 +119,6 @@ TWO = {"id": ["a", "b"]}
         (ONE, {"id": ["a", "c"]}, ["edges, row 0", "target", "node b", "nodes", "add the node"]),
         (ONE, TWO | {"f": [np.inf, 1.0]}, ["nodes, row 0", "'f'", "inf"]),
         (ONE, TWO | {"f": [[1.0, 2.0], [3.0, np.nan]]}, ["nodes, row 1", "'f'", "missing"]),
-        (ONE, TWO | {"f": [["1", "2"], ["3", "x"]]}, ["nodes, row 1", "'f'", "'x'"]),
         (ONE, TWO | {"": [0, 1]}, ["without a name", "index=False"]),
         (ONE | {"graph": [1, 1]}, TWO, ["edges", "'graph'", "nodes does not"]),
         (ONE | {"graph": [1, 2]}, TWO | {"graph": [1, 1]}, ["edges, row 1", "graph 2"]),

@@ -31,6 +31,7 @@ def array(values, dtype=None):
         ([dt.date(2020, 1, 1), None], "date"),
         ([dt.datetime(2020, 1, 1, tzinfo=dt.UTC)], "date"),
         ([[1, 2], [3, 4]], "list"),
+        ([["jazz", "piano"], ["rock"], None], "text"),
         (["1", " 2.5e3 ", "-.5", ""], "number"),
         ([*map(str, range(18)), "?", "n/a"], "number"),
         ([*map(str, range(5)), "?", "n/a"], None),  # mostly numbers, but not nine of ten

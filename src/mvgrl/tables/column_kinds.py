@@ -42,7 +42,7 @@ def kind_of(place: Place, name: str, array: Any, *, chosen: bool = False) -> tup
     if pc.all(missing).as_py():
         return None, "no values"
     if has_lists(array):
-        return "list", ""
+        return "text" if _holds_text(dtype.value_type) else "list", ""
     if types.is_boolean(dtype):
         return "boolean", ""
     if types.is_date(dtype) or types.is_timestamp(dtype):
@@ -93,8 +93,10 @@ def present(array: Any) -> Any:
 
 
 def texts(place: Place, name: str, array: Any) -> Any:
-    """Return any values as text, null where they are missing."""
+    """Return any values as text, the words of a list side by side; null where they are missing."""
     try:
+        if has_lists(array) and _holds_text(array.type.value_type):
+            array = pc.binary_join(array.cast(pa.large_list(pa.large_string())), pa.scalar(" ", pa.large_string()))
         return present(array.cast(pa.large_string()))
     except pa.ArrowException:
         raise InputError(
@@ -146,6 +148,11 @@ def _numbers(place: Place, name: str, array: Any) -> tuple[np.ndarray, list[str]
         array = pc.divide(counts, float(_PER_SECOND[dtype.unit]))
     array = array if array.type == pa.float32() else array.cast(pa.float64(), safe=False)
     return np.array(array.to_numpy(zero_copy_only=False)), odd  # nulls become NaN
+
+
+def _holds_text(dtype: Any) -> bool:
+    types = pa.types
+    return types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
 
 
 def _is_numeric(dtype: Any) -> bool:

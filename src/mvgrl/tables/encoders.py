@@ -63,7 +63,8 @@ class TableEncoder:
             declared = kinds.is_declared_category(table[name], array)
             return array, *(("category", "") if declared else kinds.kind_of(place, name, array, chosen=chosen))
 
-        looked = _for_each(names, look, place)
+        problems = _Problems(place)
+        looked = problems.collect(names, look)
         found = {kind for _, kind, _ in looked.values()}
         scaled = bool(found & {"category", "text"}) and bool(found & {"number", "date", "list"})
         notes: list[str] = []
@@ -76,7 +77,8 @@ class TableEncoder:
                 notes.append(f"column {shown(name)}: {_examples(odd)} in place of a number counts as missing")
             return encoder, block
 
-        fitted = _for_each([name for name, (_, kind, _) in looked.items() if kind], fit_column, place)
+        fitted = problems.collect([name for name, (_, kind, _) in looked.items() if kind], fit_column)
+        problems.check()
         left_out = [f"{_plain(name)} ({why})" for name, (_, kind, why) in looked.items() if not kind]
         if left_out:
             notes.append(f"not used as features: {_listed(left_out)}; name a column as text to use its words")
@@ -94,10 +96,10 @@ class TableEncoder:
 
         absent = [name for name in self.columns if name not in table.column_names]
         if absent:
-            has = [name for name in table.column_names if name not in others] or ["no others"]
+            has = [shown(name) for name in table.column_names if name not in others]
             raise InputError(
                 f"{place.name} has no column {_listed(list(map(shown, absent)))}, which the model was trained with; "
-                f"it has {_listed(list(map(shown, has)))}"
+                f"it has {_listed(has) or 'no other columns'}"
             )
         notes = []
         unknown = [name for name in table.column_names if name not in self.columns and name not in others]
@@ -123,7 +125,9 @@ class TableEncoder:
             except InputError as error:
                 raise InputError(f"{place.name}: column {shown(name)}: {error}") from None
 
-        blocks = _for_each(list(self.columns), encode, place)
+        problems = _Problems(place)
+        blocks = problems.collect(list(self.columns), encode)
+        problems.check()
         return Encoded(_joined(self.columns, list(blocks.values())), tuple(notes))
 
     @property
@@ -218,32 +222,37 @@ def _joined(columns: dict[str, ColumnEncoder], blocks: list[Any]) -> np.ndarray 
     return dense.astype(np.float32) if categories else dense
 
 
-def _for_each(names: Sequence[str], do: Callable[[str], Any], place: Any) -> dict[str, Any]:
-    """Do something with every column; all problems become one error."""
-    done, problems = {}, []
-    for name in names:
-        try:
-            done[name] = do(name)
-        except InputError as error:
-            problems.append(str(error))
-    if len(problems) == 1:
-        raise InputError(problems[0])
-    if problems:
-        start = f"{place.name}: "
-        listed = "; ".join(f"({i}) {problem.removeprefix(start)}" for i, problem in enumerate(problems, 1))
-        raise InputError(f"{place.name} has {len(problems)} columns that cannot become features: {listed}")
-    return done
+class _Problems:
+    """The problems of all columns, as one error."""
+
+    def __init__(self, place: Any) -> None:
+        self.place, self.found = place, list[str]()
+
+    def collect(self, names: Sequence[str], do: Callable[[str], Any]) -> dict[str, Any]:
+        """Do something with every column, and return what came of those without a problem."""
+        done = {}
+        for name in names:
+            try:
+                done[name] = do(name)
+            except InputError as error:
+                self.found.append(str(error))
+        return done
+
+    def check(self) -> None:
+        """Raise an error if there were problems."""
+        if len(self.found) == 1:
+            raise InputError(self.found[0])
+        if self.found:
+            problems = (problem.removeprefix(f"{self.place.name}: ") for problem in self.found)
+            listed = "; ".join(f"({i}) {problem}" for i, problem in enumerate(problems, 1))
+            raise InputError(f"{self.place.name} has {len(self.found)} columns that cannot become features: {listed}")
 
 
 def _unknown_levels(name: str, encoder: Any, values: Any, block: sp.csr_array) -> list[str]:
     """Say how many values of a category the training table does not have."""
     if not isinstance(encoder, Categories) or block.nnz == len(values):
         return []
-    import pyarrow as pa
-
-    row = int(np.flatnonzero(np.diff(block.indptr) == 0)[0])
-    assert isinstance(values, pa.Array)
-    example = values[row].as_py()
+    example = values[int(np.flatnonzero(np.diff(block.indptr) == 0)[0])].as_py()
     what = "missing values" if example is None else f"values such as {shown(example)}"
     return [f"column {shown(name)}: {len(values) - block.nnz:,} rows have {what}, not seen in training; they are zeros"]
 
