@@ -71,7 +71,6 @@ def test_apply_names_missing_columns(refused, run, people, small):
 def test_flags_choose_columns(run, people, small):
     printed = run(f"embed {people} -o v.npy {small} --features age,city").err
     assert "features: age (number, 26 where missing), city (2 categories or missing); numbers" in printed
-    printed = run(f"embed {people} -o v.npy {small} --ignore age,bio --ignore city", code=2).err
     printed = run(f"embed {people} -o v.npy {small} --ignore age,bio,income,target,joined").err
     assert "features: member (boolean), city (2 categories or missing)\n" in printed
     chosen = "--features age --text-column city --text-column bio"
