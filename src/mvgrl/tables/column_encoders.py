@@ -2,8 +2,8 @@
 
 Each encoder is fitted on the training table, describes itself in a few words, and is saved as plain JSON values
 (the weights of words as an array), so that nothing has to be unpickled to apply it to new rows. skrub's TableVectorizer
-chooses encodings in a similar way, but it returns data frames, which sparse hashed text does not fit into, and like most
-estimators of scikit-learn it is usually saved by pickling it.
+chooses encodings in a similar way, but it returns data frames, which sparse hashed text does not fit into, and like
+most estimators of scikit-learn it is usually saved by pickling it.
 """
 
 from __future__ import annotations
