@@ -8,6 +8,7 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -16,6 +17,7 @@ from safetensors.torch import load_file, save_file
 import mvgrl
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
+from mvgrl.graphs.convert import to_named
 from mvgrl.pretrained import load_model, save_model
 from mvgrl.settings import Output, Settings
 from mvgrl.training import Trained, fit
@@ -190,6 +192,26 @@ def changed_tensors(folder: Path, **values: torch.Tensor | None) -> None:
 
 def text(value: object) -> torch.Tensor:
     return torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8)
+
+
+@pytest.fixture(scope="module")
+def on_columns() -> Trained:
+    """A model trained on a table with a number, a category and a text."""
+    edges = pd.DataFrame({"source": range(6), "target": [1, 2, 3, 4, 5, 0]})
+    words = ["a small red cat", "a large dog here", "some other words follow"] * 2
+    nodes = pd.DataFrame({"id": range(6), "n": [1.0, None, 3, 4, 5, 6], "city": ["Rome", "Oslo"] * 3, "bio": words})
+    return fit(to_named((edges, nodes)), Settings(hidden=2, epochs=1, sampler="full", normalise="row"), device="cpu")
+
+
+COLUMNS = [
+    {"name": "n", "kind": "number", "median": 4.0, "missing": True, "low": [1.0], "high": [6.0]},
+    {"name": "city", "kind": "category", "levels": ["Oslo", "Rome"]},
+    {"name": "bio", "kind": "text"},
+]
+
+
+def without(number: int, **changes: object) -> list[dict]:
+    return [*COLUMNS[:number], *([{**COLUMNS[number], **changes}] if changes else []), *COLUMNS[number + 1 :]]
 
 
 DEEP = "[" * 5000 + "]" * 5000
@@ -408,3 +430,38 @@ def test_every_kind_of_features_survives_saving(kind: str, labels, tmp_path: Pat
         save_model(model, tmp_path / "model")
         loaded = load_model(tmp_path / "model", device="cpu").trained
         np.testing.assert_array_equal(loaded.vectors(graph), model.vectors())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"columns": None},
+        {"word_weights": None},
+        {"columns": text(without(0))},
+        {"columns": text(without(0, name="m"))},
+        {"columns": text(without(0, median=None))},
+        {"columns": text(without(0, kind="list", length=2**31 - 1))},
+        {"columns": text([{"name": "n", "kind": "list", "length": 2**31 - 1}, *COLUMNS[1:]])},
+        {"columns": text(without(1, levels=["Rome", "Oslo"]))},
+        {"columns": text(without(1, levels=["Oslo"]))},
+        {"columns": text(COLUMNS[::-1])},
+        {"columns": text("abc")},
+        {"columns": torch.tensor(list(DEEP.encode()), dtype=torch.uint8)},
+        {"columns": torch.zeros(3)},
+        {"word_weights": torch.ones(2, 4096, dtype=torch.float64)},
+        {"word_weights": torch.ones(1, 4096)},
+        {"word_weights": torch.full((1, 4096), torch.nan, dtype=torch.float64)},
+    ],
+    ids=lambda values: ",".join(f"{key}={value}"[:30] for key, value in values.items()),
+)
+def test_columns_that_do_not_fit_are_refused_at_once(values: dict, on_columns: Trained, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    save_model(on_columns, folder)
+    load_model(folder, device="cpu")
+    changed_tensors(folder, columns=text(COLUMNS))
+    assert load_model(folder, device="cpu").trained.feature_encoder.columns_ is not None  # this is what it holds
+    changed_tensors(folder, **values)
+    started = time.perf_counter()
+    with pytest.raises(InputError, match="does not contain a complete model"):
+        load_model(folder, device="cpu")
+    assert time.perf_counter() - started < 1

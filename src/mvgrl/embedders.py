@@ -66,7 +66,7 @@ class _Embedder(  # type: ignore[call-arg]
         is the same. A one-dimensional ``y`` is ignored: labels are not used.
         """
         _check_ignored(y)
-        named = self._named(X, features)
+        named = to_named(X, features)
         _warn(named.notes)
         output = self._output()
         where = resolve_device(self.device)
@@ -75,7 +75,8 @@ class _Embedder(  # type: ignore[call-arg]
         trained = self._trained(named, resolved)
         about: dict[str, Any] = {"trained on": named.graph.size_text}
         self._take(trained, about | ({"notes": list(named.notes)} if named.notes else {}))
-        self.ids_ = rows_of(named, self._task).ids
+        self._rows = rows_of(named, self._task)
+        self.ids_ = self._rows.ids
         self.embedding_ = trained.vectors(output=output)
         self.choices_["vector"] = trained.vector_text(output)
         return self
@@ -91,13 +92,14 @@ class _Embedder(  # type: ignore[call-arg]
     def fit_transform(self, X: Any, y: Any = None, *, features: Any = None) -> Any:
         """Train, and return the vectors of the training graphs, in the order of ``ids_``."""
         self.fit(X, y, features=features)
-        return contained(self._container(), Rows(self.ids_), self.embedding_)
+        return contained(self._container(), self._rows, self.embedding_)
 
     def vectors(self, X: Any = None, *, features: Any = None, table: str = "pandas") -> Any:
         """Return ids and vectors together, of a graph as in :meth:`transform` or, without one, of the training graphs.
 
         A pandas table has the ids as its index. Tables of "polars" and "arrow" have a column ``id`` before those of
-        the vector. Node ids of several graphs may repeat, so there is one more level or column, ``graph``.
+        the vector. Node ids of several graphs may repeat, so there is one more level or column, ``graph``; in a
+        bipartite graph, ``side``.
         """
         if X is not None:
             return to_table(table, *self._embed(X, features))
@@ -105,7 +107,7 @@ class _Embedder(  # type: ignore[call-arg]
         if features is not None:
             raise InputError("features are given without their graph; give both")
         found = self.trained_.vectors(output=self._output())  # an error for a loaded model, which has no graph
-        return to_table(table, Rows(self.ids_), found)
+        return to_table(table, self._rows, found)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what ``transform`` and ``fit_transform`` return: "default" (an array), "pandas" or "polars".
@@ -130,9 +132,6 @@ class _Embedder(  # type: ignore[call-arg]
         check_is_fitted(self, "trained_")
         save_model(self.trained_, folder, output=self._output(), about={**self.about_, **(scores or {})})
 
-    def _named(self, X: Any, features: Any) -> NamedGraph:
-        return to_named(X, features)
-
     def _trained(self, named: NamedGraph, resolved: Resolved) -> Trained:
         if not isinstance(self.verbose, (int, np.integer, np.bool_)):  # a Python bool is an int
             raise SettingsError(f"verbose is {shown(self.verbose)}; it must be 0 or 1")
@@ -142,7 +141,7 @@ class _Embedder(  # type: ignore[call-arg]
 
     def _embed(self, X: Any, features: Any) -> tuple[Rows, np.ndarray]:
         check_is_fitted(self, "trained_")
-        named = self._named(X, features)
+        named = to_named(X, features, encoder=self.trained_.feature_encoder.columns_)
         _warn(note for note in named.notes if note not in self.notes_)
         return rows_of(named, self._task), self.trained_.vectors(named, self._output())
 

@@ -15,10 +15,11 @@ CONTAINERS = ("default", "pandas", "polars")  # of scikit-learn's set_output
 
 
 class Rows(NamedTuple):
-    """The ids of vectors and, for nodes of several graphs, whose ids may repeat, the ids of their graphs."""
+    """The ids of vectors and, where ids may repeat, the graph or the side of each."""
 
     ids: np.ndarray
-    graphs: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    level: str = "graph"  # what the groups are: "graph", or "side" in a bipartite graph
 
 
 def rows_of(named: NamedGraph, task: str) -> Rows:
@@ -31,7 +32,7 @@ def rows_of(named: NamedGraph, task: str) -> Rows:
     if task == "graph":
         return Rows(np.arange(named.graph.count) if named.graph_ids is None else named.graph_ids)
     if named.graph_ids is None or named.graph.count == 1:
-        return Rows(named.node_ids)
+        return Rows(named.node_ids, named.sides, "side")
     return Rows(named.node_ids, np.repeat(named.graph_ids, named.graph.sizes))
 
 
@@ -47,18 +48,18 @@ def column_names(width: int) -> list[str]:
 def to_table(kind: str, rows: Rows, vectors: np.ndarray) -> Any:
     """Return ids and vectors as a table.
 
-    In pandas, the ids are the index, or graphs and ids are its two levels; in polars and Arrow, which have no index,
-    they are the first columns, ``graph`` and ``id``.
+    In pandas, the ids are the index, or graphs (sides) and ids are its two levels; in polars and Arrow, which have no
+    index, they are the first columns, ``graph`` (``side``) and ``id``.
     """
     check_name("table", kind, TABLES)
     names = column_names(vectors.shape[1])
     if kind == "pandas":
         pandas = _package("pandas")
         index = pandas.Index(rows.ids, name="id")
-        if rows.graphs is not None:
-            index = pandas.MultiIndex.from_arrays([rows.graphs, rows.ids], names=["graph", "id"])
+        if rows.groups is not None:
+            index = pandas.MultiIndex.from_arrays([rows.groups, rows.ids], names=[rows.level, "id"])
         return pandas.DataFrame(vectors, index=index, columns=names)
-    given = {"id": rows.ids} if rows.graphs is None else {"graph": rows.graphs, "id": rows.ids}
+    given = {"id": rows.ids} if rows.groups is None else {rows.level: rows.groups, "id": rows.ids}
     columns = given | dict(zip(names, vectors.T, strict=True))
     if kind == "polars":
         return _package("polars").DataFrame(columns)

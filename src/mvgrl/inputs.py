@@ -105,11 +105,12 @@ def prepare(
     for name in ("sampler", "normalise"):
         if getattr(settings, name) == AUTO:
             raise SettingsError(f"{name} is still 'auto'; give the graph to fit, or use mvgrl.settings.literal")
-    ids = graph.keys if isinstance(graph, NamedGraph) else None
+    ids, columns = (graph.keys, graph.columns) if isinstance(graph, NamedGraph) else (None, None)
     graph = graph.graph if isinstance(graph, NamedGraph) else graph
     if encoder is None:
         _check_task(graph, settings)
         encoder = feature_encoder(settings.features, settings.normalise, settings.degree_cap).fit(graph, ids)
+        encoder.columns_ = columns if encoder.kind_ == "given" else None
     where = resolve_device(device)
     features = encoder.transform(graph, ids=ids).to(where)
     views = _view_matrices(graph, settings, where, cache)

@@ -45,6 +45,7 @@ def save_model(
     settings.check_saveable()
     folder = check_model_folder(folder)
     composition = trained.compose(output) if output.composed else None
+    columns = trained.feature_encoder.columns_
     config = {
         "format": _FORMAT,
         "version": mvgrl.__version__,
@@ -53,6 +54,7 @@ def save_model(
         "vector": vector_summary(settings, output, composition),
         "features": trained.feature_encoder.settings(),
         "width": trained.feature_encoder.width,
+        "columns": None if columns is None else columns.summary,
         "largest": trained.model.largest,
         "losses": trained.history.losses,
         "about": dict(about or {}),
@@ -255,6 +257,7 @@ def _card(config: dict[str, Any]) -> str:
         f"| dimensions of a code | {settings['hidden']} |",
         f"| layers | {settings['layers']} |",
         f"| features | {config['width']} |",
+        *([f"| columns | {_cell(config['columns'])} |"] if config["columns"] else []),
         f"| epochs | {len(losses)} |",
         *([f"| lowest loss | {min(losses):.4f} |"] if losses else []),
         *(f"| {_cell(key)} | {_cell(value)} |" for key, value in config["about"].items()),

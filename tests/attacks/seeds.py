@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.graphs import Graph
+from mvgrl.graphs.convert import to_named
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.pretrained import save_model
 from mvgrl.settings import Output, Settings
@@ -61,6 +62,13 @@ def node_table() -> pd.DataFrame:
     rows = range(NODES)
     columns = {"id": [f"n{i}" for i in rows], "x": [i / 7 for i in rows], "y": [i % 3 for i in rows]}
     return pd.DataFrame({**columns, "label": ["cat", "dog"] * (NODES // 2)})
+
+
+def messy_table() -> pd.DataFrame:
+    """Nodes with columns of every kind."""
+    words = [f"word{i} word{i % 3} and some more words" for i in range(NODES)]
+    more = {"n": [None, *range(1, NODES)], "on": [True, False] * 4, "day": [f"200{i}-01-01" for i in range(NODES)]}
+    return node_table().assign(city=["Rome", "Oslo", None, "Rome"] * 2, bio=words, **more)
 
 
 def many_edges() -> pd.DataFrame:
@@ -184,10 +192,16 @@ def wide() -> Graph:
     return replace(graph(), features=np.random.default_rng(1).normal(size=(NODES, 260)))
 
 
+def messy() -> NamedGraph:
+    """The ring, with features from columns of every kind."""
+    return to_named((edge_table(), messy_table()))
+
+
 # What a model is trained on and applied to, its settings, and how its vectors are made: every kind of tensor in a file.
 MODELS: dict[str, tuple[Callable[[], Graph | NamedGraph], Settings, Output]] = {
     "node": (graph, SETTINGS, Output()),
     "wide": (wide, replace(SETTINGS, epochs=1, hidden=2), Output(dim=3)),
+    "columns": (messy, replace(SETTINGS, epochs=1, hidden=1), Output(dim=2)),
     "position": (named, POSITION_SETTINGS, Output()),
     "numbered": (lambda: named().graph, replace(POSITION_SETTINGS, features="position"), Output()),
     "paper": (graph, SETTINGS, Output(preset="paper")),
@@ -238,6 +252,7 @@ def _seeds() -> Iterator[tuple[str, Seed]]:
         yield "edges", Seed(edges, {edges: tables[edges]})
         yield "edges", Seed(edges, {edges: table_bytes(many_edges(), extension)})
         yield "nodes", Seed(edges, tables, {"nodes": nodes})
+        yield "nodes", Seed(edges, tables | {nodes: table_bytes(messy_table(), extension)}, {"nodes": nodes})
         yield "labels", Seed(nodes, {nodes: table_bytes(node_table()[["id", "label"]], extension)})
         split = pd.DataFrame({"id": range(4), "split": ["train", "val", "test", ""]})
         yield "split", Seed(nodes, {nodes: table_bytes(split, extension)})

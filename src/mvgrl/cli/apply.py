@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, CsvSafe, Device, Output, Overwrite, Source, Written, given
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, SettingsError, shown
 from mvgrl.settings import Output as Options
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(
     inputs = (graph, source.nodes, model / "config.json", model / "model.safetensors", model / "README.md")
     check_output(output, inputs=inputs, overwrite=overwrite, csv_safe=csv_safe)
 
-    from mvgrl.cli.inputs import notes_of, open_graph
+    from mvgrl.cli.inputs import notes_of
     from mvgrl.cli.running import embeddings, peak_memory, sizes
     from mvgrl.pretrained import load_model, vector_summary
 
@@ -65,7 +65,7 @@ def run(
     made_as = changed_output(saved, given(written), trained.model.settings.task)
     if made_as.composed:
         trained.compose(made_as)  # rejects parts that the model does not have before the graph is read
-    named = open_graph(graph, source, console)
+    named = _open(graph, source, trained, console)
     _check_features(graph, named, trained)
     for note in notes_of(named):
         console.note(f"note: {note}")
@@ -94,13 +94,27 @@ def changed_output(saved: Options, flags: dict[str, Any], task: str) -> Options:
     return replace(saved, **flags).for_task(task)
 
 
+def _open(graph: str, source: Source, trained: Trained, console: Console) -> NamedGraph:
+    """Read the graph; its node table is encoded as in training, and not at all if the model does not use features."""
+    from mvgrl.cli.inputs import open_graph
+
+    encoder = trained.feature_encoder
+    if source.ignore is not None or source.text_column:
+        given = "--ignore" if source.ignore is not None else "--text-column"
+        raise SettingsError(f"the model decides which columns are features, as in training; omit {given}")
+    if encoder.kind_ != "given":
+        return open_graph(graph, source, console, features=())
+    return open_graph(graph, source, console, encoder=encoder.columns_)
+
+
 def _check_features(graph: str, named: NamedGraph, trained: Trained) -> None:
     """Reject a graph without the features that the model was trained with."""
     encoder, features = trained.feature_encoder, named.graph.features
     width = 0 if features is None else features.shape[1]
+    names = "" if encoder.columns_ is None else f", from the columns {shown(', '.join(encoder.columns_.columns))[1:-1]}"
     if encoder.kind_ == "given" and width != encoder.width:
         raise InputError(
-            f"{graph} has {width or 'no'} features, but the model was trained with {encoder.width}; "
+            f"{graph} has {width or 'no'} features, but the model was trained with {encoder.width}{names}; "
             "give the same columns in the same order (for a table of edges, with --nodes)"
         )
     try:

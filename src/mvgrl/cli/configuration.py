@@ -56,11 +56,15 @@ def _check_type(key: str, value: Any) -> None:
         raise SettingsError(f"device is {shown(value)}; it must be a name, such as 'cpu'")
 
 
-def write_config(settings: Settings, output: Output, seed: int, device: str) -> str:
-    """One setting per line, with its help text; :func:`read_config` reads it back."""
+def write_config(settings: Settings, output: Output, seed: int, device: str, columns: str | None = None) -> str:
+    """One setting per line, with its help text; :func:`read_config` reads it back.
+
+    ``columns`` of the node table stand in place of the kind of features, if they were chosen.
+    """
     lines = []
     for part in (settings, output):
         values = part.to_dict()
+        values |= {"features": columns} if columns and "features" in values else {}
         for f in fields(part):
             value = [_view_text(view) for view in values["views"]] if f.name == "views" else values[f.name]
             lines.append((f"{f.name} = {json.dumps(value)}", spec_of(f).help))

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, Device, Seed, flag, whole
-from mvgrl.errors import SettingsError, check_name
+from mvgrl.errors import SettingsError, check_name, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,6 +93,10 @@ def run(
     where = resolve_device(device or "auto")
     table = read_embeddings(embeddings)
     names, dataset = labels_of(table, labels, id_column, label_column, data_root, console)
+    if dataset is None and (label_column or "label") in table.columns:
+        column = shown(label_column or "label")
+        console.note(f"note: the vectors were made with the column {column} as a feature, so they contain the labels; "
+                     "train again with --label-column, or with --ignore, for an honest score")  # fmt: skip
     protocol = _fitting(protocol, names, labels)
     labelled = int(is_known(names).sum())
     count = splits if splits is not None else PROTOCOLS[protocol]

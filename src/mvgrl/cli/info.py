@@ -51,12 +51,14 @@ def _model(folder: Path) -> dict[str, Any]:
     trained, output, about = load_model(folder, device="cpu")
     losses, settings = trained.history.losses, trained.model.settings
     vector = vector_summary(settings, output, trained.composition)
+    columns = trained.feature_encoder.columns_
     return {
         "kind": "model",
         "task": settings.task,
         "dim": vector["dim"],
         "variance_kept": vector["parts"],
         "features": trained.feature_encoder.width,
+        **({} if columns is None else {"columns": columns.summary}),
         "parameters": sum(parameter.numel() for parameter in trained.model.parameters()),
         "epochs": len(losses),
         "first_loss": losses[0] if losses else None,

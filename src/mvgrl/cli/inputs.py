@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,19 +15,31 @@ if TYPE_CHECKING:
     from mvgrl.cli.options import Source
     from mvgrl.datasets import Dataset
     from mvgrl.graphs.named import NamedGraph
+    from mvgrl.tables.encoders import TableEncoder
 
 
-def open_graph(graph: str, source: Source, console: Console) -> NamedGraph:
-    """Read the graph given on the command line."""
+def open_graph(
+    graph: str,
+    source: Source,
+    console: Console,
+    *,
+    features: str | Sequence[str] | None = None,
+    encoder: TableEncoder | None = None,
+) -> NamedGraph:
+    """Read the graph given on the command line.
+
+    ``features`` are columns of its node table or a kind of features; the ``encoder`` of a model encodes the columns.
+    """
     from mvgrl.cli.options import reading
     from mvgrl.graphs.read import read
 
     with console.busy(f"reading {graph}"):
         if not is_dataset(graph):
             _check_path(graph)
-            return read(graph, **reading(source))
+            return read(graph, **reading(source), features=features, encoder=encoder)
     for name, value in reading(source).items():
-        flag = "no-header" if name == "header" else name.replace("_", "-")
+        flag = {"header": "no-header", "text": "text-column"}.get(name, name.replace("_", "-"))
+        value = ", ".join(value) if isinstance(value, (list, tuple)) else value
         shown = "" if isinstance(value, bool) else f" ({value})"
         raise SettingsError(f"{graph} is a named dataset with its own nodes and edges; omit --{flag}{shown}")
     return open_dataset(graph, source.data_root, console).named()

@@ -66,7 +66,10 @@ class Common:
 class Source:
     """The flags that describe GRAPH."""
 
-    nodes: Annotated[Path | None, flag("A table of nodes: id, features; or a folder of its parts.", group=GRAPH)] = None
+    nodes: Annotated[
+        Path | None,
+        flag("A table of nodes: id, and columns that become features; or a folder of its parts.", group=GRAPH),
+    ] = None
     id_column: Annotated[str | None, flag("Column of the node table with the ids (id).", group=GRAPH)] = None
     label_column: Annotated[
         str | None,
@@ -86,6 +89,13 @@ class Source:
     bipartite: Annotated[
         bool, flag("The two columns hold different things, even where their ids coincide.", group=GRAPH)
     ] = False
+    ignore: Annotated[
+        str | None, flag("Columns of the node table that are not features, such as name,url.", group=GRAPH)
+    ] = None
+    text_column: Annotated[
+        tuple[str, ...],
+        flag("A column of the node table that is text, whatever it looks like; repeatable.", group=GRAPH),
+    ] = ()
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).", group=GRAPH)] = None
 
 
@@ -96,7 +106,9 @@ def reading(source: Source) -> dict[str, Any]:
     {'source_column': 'person', 'header': False}
     """
     values = {f.name: getattr(source, f.name) for f in fields(source) if f.name not in ("data_root", "no_header")}
-    found = {name: value for name, value in values.items() if value is not None and value is not False}
+    values["text"] = values.pop("text_column")
+    values["ignore"] = None if source.ignore is None else listed(source.ignore)
+    found = {name: value for name, value in values.items() if value not in (None, False, ())}
     return {**found, "header": False} if source.no_header else found
 
 
@@ -108,6 +120,10 @@ Seed = Annotated[
 Device = Annotated[str | None, flag("auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one.", group=GENERAL)]
 
 
+# What flags accept beyond their settings.
+_MORE_HELP = {"features": " Or columns of the node table, such as age,city; a name that is both is refused."}
+
+
 def _setting_flags(name: str, *groups: tuple[type, Group], **others: Any) -> type:
     """A dataclass with a flag for every setting of the groups, and others; one that was not given is None."""
     made = [(key, kind, field(default=None)) for key, kind in others.items()]
@@ -115,7 +131,8 @@ def _setting_flags(name: str, *groups: tuple[type, Group], **others: Any) -> typ
         for f in fields(settings):
             spec = spec_of(f)
             more = dict(converter=whole) if spec.kind is int else {}
-            parameter = flag(_with_default(spec.help, f.name, f.default), group=group, **more)
+            help = _with_default(f"{spec.help}{_MORE_HELP.get(f.name, '')}", f.name, f.default)
+            parameter = flag(help, group=group, **more)
             made.append((f.name, Annotated[spec.kind | None, parameter], field(default=None)))
     return Parameter(name="*")(make_dataclass(name, made, frozen=True, namespace={"__module__": __name__}))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvgrl.cli.configuration import RUN, read_config
-from mvgrl.cli.inputs import notes_of, open_graph
+from mvgrl.cli.inputs import is_dataset, notes_of, open_graph
 from mvgrl.cli.interrupts import Interrupts
 from mvgrl.cli.options import given
 from mvgrl.cli.spelling import spelled_as_flags
@@ -48,6 +48,7 @@ class Job:
     device: str
     requested_device: str
     console: Console
+    columns: str | None = None  # of the node table, if they were chosen
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -78,12 +79,19 @@ def _prepared(
     run |= {key: value for key, value in (("seed", seed), ("device", device)) if value is not None}
 
     from mvgrl.automatic import check_vectors_fit, resolve
+    from mvgrl.graphs.node_columns import parse_features
     from mvgrl.runtime import resolve_device
     from mvgrl.vectors import describe
 
     where = resolve_device(run["device"])
+    features = values.get("features")
+    columns = parse_features(features)[1] if source.nodes is not None and not is_dataset(graph) else None
+    if columns:
+        values["features"] = "given"
+    elif isinstance(features, str) and "," in features:
+        raise SettingsError(f"the columns {features} of --features need a table of nodes; add --nodes")
     output = _check_settings(values, flags, chosen.config)
-    named = open_graph(graph, source, console)
+    named = open_graph(graph, source, console, features=features)
     _check_task(graph, named, values.get("task"))
     training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
     resolved = resolve(named.graph, training, device=where)
@@ -95,7 +103,8 @@ def _prepared(
         console.note(f"note: {note}")
     console.note(f"picked: {resolved.summary}")
     logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, run["seed"], where)
-    return Job(named, resolved, output, run["seed"], str(where), run["device"], console, started)
+    names = ",".join(columns) + "," * (len(columns) == 1) if columns else None
+    return Job(named, resolved, output, run["seed"], str(where), run["device"], console, names, started)
 
 
 def _check_settings(values: dict[str, Any], flags: dict[str, Any], config: Path | None) -> Output:
@@ -199,12 +208,14 @@ def embeddings(named: NamedGraph, run: Trained, output: Output, *, new: bool = F
     """The vectors of the task under their own ids, of the training graph or of a new one."""
     from mvgrl.tables.embeddings import Embeddings
 
-    vectors = run.vectors(named if new else None, output)
+    vectors, used = run.vectors(named if new else None, output), run.feature_encoder.columns_
+    columns = () if used is None else tuple(used.columns)
     if run.model.settings.task == "graph":
-        return Embeddings(np.arange(len(vectors)) if named.graph_ids is None else named.graph_ids, vectors)
+        ids = np.arange(len(vectors)) if named.graph_ids is None else named.graph_ids
+        return Embeddings(ids, vectors, columns=columns)
     if named.graph_ids is None or named.graph.count == 1:
-        return Embeddings(named.node_ids, vectors, sides=named.sides)
-    return Embeddings(named.node_ids, vectors, np.repeat(named.graph_ids, named.graph.sizes))
+        return Embeddings(named.node_ids, vectors, sides=named.sides, columns=columns)
+    return Embeddings(named.node_ids, vectors, np.repeat(named.graph_ids, named.graph.sizes), columns=columns)
 
 
 def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
@@ -212,6 +223,7 @@ def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
     from mvgrl.pretrained import vector_summary
 
     checkpoint_of(output).unlink(missing_ok=True)
+    columns = run.feature_encoder.columns_
     vector = vector_summary(job.settings, job.output, run.compose(job.output) if job.output.composed else None)
     return {
         "task": job.settings.task,
@@ -225,6 +237,7 @@ def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
         "seed": job.seed,
         "device": job.device,
         "choices": dict(job.resolved.choices),
+        **({} if columns is None else {"columns": columns.summary}),
     }
 
 

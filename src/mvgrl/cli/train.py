@@ -57,7 +57,7 @@ def run(
         check_unfinished(output, resume=resume)
     job = prepare(graph, source, chosen, seed, device, console)
     if print_config or output is None:
-        text = write_config(job.settings, job.output, job.seed, job.requested_device)
+        text = write_config(job.settings, job.output, job.seed, job.requested_device, columns=job.columns)
         console.result({"config": text}, text.removesuffix("\n"))
         return
     with only_run(output, resume=resume):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,9 @@ from mvgrl.graphs.given_features import is_table, packages_of
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
 
+if TYPE_CHECKING:
+    from mvgrl.tables.encoders import TableEncoder
+
 ACCEPTED = (
     "a Graph or NamedGraph; a PyG Data, Batch, Dataset or list of Data; a NetworkX or igraph graph or a list of them; "
     "a square SciPy, NumPy or torch adjacency matrix; an edge_index of integers, 2 × edges; a list of pairs; a tuple "
@@ -27,13 +30,14 @@ ACCEPTED = (
 )
 
 
-def to_named(thing: Any, features: Any = None) -> NamedGraph:
+def to_named(thing: Any, features: Any = None, *, encoder: TableEncoder | None = None) -> NamedGraph:
     """Convert an object with one or many graphs to a ``NamedGraph``; ``features``, one row per node, replace its own.
 
     Nodes keep their ids; without ids, as in PyG or SciPy, they are numbered from 0 across all graphs. A tuple
     ``(graph, features)`` is the same as the two arguments. Features may be a matrix or a table: a table with a column
     ``id`` (or, in pandas, with an index) is matched by id; the rows of a matrix belong to the nodes in their order, or
-    where only edges are given, to the nodes with their numbers.
+    where only edges are given, to the nodes with their numbers. The ``encoder`` of a trained model,
+    ``trained.feature_encoder.columns_``, encodes the columns of a table of nodes as in training.
 
     >>> to_named(sp.csr_array([[0, 1], [1, 0]]), features=[[1.0], [2.0]]).node_ids
     array([0, 1])
@@ -45,8 +49,8 @@ def to_named(thing: Any, features: Any = None) -> NamedGraph:
             raise InputError("features are given twice, in the tuple and as features; omit one of them")
         thing, features = thing
     if features is None:
-        return _convert(thing)
-    return _with_features(thing, features)
+        return _convert(thing, encoder)
+    return _with_features(thing, features, encoder)
 
 
 def _is_with_features(graph: Any, features: Any) -> bool:
@@ -60,13 +64,13 @@ def _is_with_features(graph: Any, features: Any) -> bool:
     return sp.issparse(features) or dimensions(features) == 2
 
 
-def _with_features(thing: Any, features: Any) -> NamedGraph:
+def _with_features(thing: Any, features: Any, encoder: TableEncoder | None) -> NamedGraph:
     has_ids = False
     if is_table(features):
         features, has_ids = given.with_ids(features)
     ends = None if is_table(thing) else find_ends(thing)
     if is_table(thing) or ends is not None:
-        return _edges_with_features(thing, ends, features, has_ids)
+        return _edges_with_features(thing, ends, features, has_ids, encoder)
     named = _convert(thing)
     if has_ids:
         return given.by_id(named, features)
@@ -75,10 +79,12 @@ def _with_features(thing: Any, features: Any) -> NamedGraph:
     return given.by_order(named, features, sure=not {"networkx", "igraph"} & packages_of(thing))
 
 
-def _edges_with_features(thing: Any, ends: Ends | None, features: Any, has_ids: bool) -> NamedGraph:
+def _edges_with_features(
+    thing: Any, ends: Ends | None, features: Any, has_ids: bool, encoder: TableEncoder | None
+) -> NamedGraph:
     """Give features to edges alone, whose nodes have no order that their owner knows."""
     if has_ids:
-        return _from_tables(thing if ends is None else to_table(ends), features)
+        return _from_tables(thing if ends is None else to_table(ends), features, encoder)
     if ends is not None and ends.numbered:  # numbers have an order, and nodes without edges have features
         rows = given.plain(features)[0].shape[0]
         return given.by_order(_numbered(Graph.from_edges(*ends[:2], nodes=rows)), features, sure=True)
@@ -87,7 +93,7 @@ def _edges_with_features(thing: Any, ends: Ends | None, features: Any, has_ids: 
     return given.by_number(_from_tables(thing) if ends is None else _from_ends(ends), features)
 
 
-def _convert(thing: Any) -> NamedGraph:
+def _convert(thing: Any, encoder: TableEncoder | None = None) -> NamedGraph:
     if isinstance(thing, NamedGraph):
         return thing
     if isinstance(thing, Graph):
@@ -102,9 +108,9 @@ def _convert(thing: Any) -> NamedGraph:
     if is_table(thing):
         return _from_tables(thing)
     if _is_path(thing):
-        return _from_path(thing)
+        return _from_path(thing, None, encoder)
     if isinstance(thing, tuple) and len(thing) == 2 and (is_table(thing[0]) or _is_path(thing[0], thing[1])):
-        return _from_two(*thing)
+        return _from_two(*thing, encoder)
     ends = find_ends(thing)
     if ends is not None:
         return _from_ends(ends)
@@ -122,22 +128,22 @@ def _is_path(*things: Any) -> bool:
     return all(isinstance(one, os.PathLike) or (isinstance(one, str) and Path(one).suffix) for one in things)
 
 
-def _from_path(edges: Any, nodes: Any = None) -> NamedGraph:
+def _from_path(edges: Any, nodes: Any, encoder: TableEncoder | None) -> NamedGraph:
     from mvgrl.graphs.read import read
 
-    return read(edges, nodes=nodes)
+    return read(edges, nodes=nodes, encoder=encoder)
 
 
-def _from_two(edges: Any, nodes: Any) -> NamedGraph:
+def _from_two(edges: Any, nodes: Any, encoder: TableEncoder | None) -> NamedGraph:
     """Convert a tuple of edges and nodes, two tables or two paths."""
     if not is_table(edges):
-        return _from_path(edges, nodes)
+        return _from_path(edges, nodes, encoder)
     if not is_table(nodes):
         raise InputError(
             f"item 1 of the tuple is a {type(nodes).__name__}, not a table of nodes; give a pandas, polars, Arrow or "
             "DuckDB table, or a matrix of features"
         )
-    return _from_tables(edges, given.with_ids(nodes, "nodes")[0])
+    return _from_tables(edges, given.with_ids(nodes, "nodes")[0], encoder)
 
 
 def _from_ends(ends: Ends) -> NamedGraph:
@@ -248,8 +254,9 @@ def _from_igraph(graphs: list[Any]) -> NamedGraph:
 _FROM_LISTS = {"torch_geometric": _from_pyg, "networkx": _from_networkx, "igraph": _from_igraph}
 
 
-def _from_tables(edges: Any, nodes: Any = None) -> NamedGraph:
+def _from_tables(edges: Any, nodes: Any = None, encoder: TableEncoder | None = None) -> NamedGraph:
     from mvgrl.graphs.from_pandas import to_arrow
     from mvgrl.graphs.tables import from_tables  # here: only tables need pyarrow
 
-    return from_tables(to_arrow(edges, "edges"), None if nodes is None else to_arrow(nodes, "nodes"))
+    table = None if nodes is None else to_arrow(nodes, "nodes")
+    return from_tables(to_arrow(edges, "edges"), table, encoder=encoder)

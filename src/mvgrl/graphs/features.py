@@ -18,6 +18,7 @@ from mvgrl.errors import InputError, SettingsError, check_name, shown
 from mvgrl.graphs import stored_features as stored
 from mvgrl.graphs.graph import Graph
 from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
+from mvgrl.tables.encoders import TableEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ class FeatureEncoder:
     mean_: np.ndarray | None = None  # mean per column, with normalise="standard"
     scale_: np.ndarray | None = None  # 1/standard deviation, 0 for a constant column
     names_: tuple[str, ...] | None = None  # names of the given features, if they have names
+    columns_: TableEncoder | None = None  # how given features were made from a table of nodes, if they were
 
     def __init__(self, kind: str = "auto", normalise: str = "row", degree_cap: int = 100) -> None:
         check_name("features", kind, KINDS)
@@ -102,7 +104,7 @@ class FeatureEncoder:
 
         The ids of the nodes are for encoders that know the nodes one by one.
         """
-        self.labels_ = self.mean_ = self.scale_ = self.names_ = None
+        self.labels_ = self.mean_ = self.scale_ = self.names_ = self.columns_ = None
         self.degrees_ = 0
         self.kind_ = _first_available(graph) if self.kind == "auto" else self.kind
         if self.kind_ in ("labels", "labels+degree"):
@@ -181,6 +183,9 @@ class FeatureEncoder:
             arrays |= {"mean": self.mean_, "scale": self.scale_}
         if self.names_ is not None:
             arrays |= {"names": stored.to_bytes(list(self.names_))}
+        if self.columns_ is not None:
+            state, weights = self.columns_.to_state()
+            arrays |= {"columns": stored.to_bytes(state)} | ({} if weights is None else {"word_weights": weights})
         return arrays
 
     @classmethod
@@ -194,6 +199,9 @@ class FeatureEncoder:
         encoder.labels_ = stored.read_labels(arrays)
         encoder.mean_, encoder.scale_ = (stored.read_columns(arrays, name, encoder.width) for name in ("mean", "scale"))
         encoder.names_ = tuple(stored.read_texts(arrays, "names")) if "names" in arrays else None
+        if "columns" in arrays:
+            columns = stored.read_text(arrays, "columns")
+            encoder.columns_ = TableEncoder.from_state(columns, arrays.get("word_weights"))
         encoder._check_restored()
         return encoder
 
@@ -210,6 +218,8 @@ class FeatureEncoder:
             and (self.mean_ is not None) == (numbers and self.normalise == "standard")
             and (self.scale_ is None or bool((self.scale_ >= 0).all()))
             and (self.names_ is None or (self.kind_ == "given" and len(self.names_) == self.width))
+            and (self.columns_ is None or self.columns_.width == self.width)  # before names of any number are made
+            and (self.columns_ is None or self.names_ == self.columns_.names)
             and (self.kind_ == "given" or self.width == (1 if numbers else labels + self.degrees_))
         )
         if not fits:

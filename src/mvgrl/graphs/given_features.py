@@ -82,7 +82,7 @@ def by_id(named: NamedGraph, rows: Any) -> NamedGraph:
         row = int(np.setdiff1d(np.arange(len(given.ids)), found)[0])
         raise place.error(row, f"{given.describe(row)} is not a node of the graph; drop the row")
     matrix, names = _numbers(rows.drop_columns([id_name]))
-    return replace(named, graph=_with(named.graph, matrix[found], names, rows))
+    return replace(named, graph=_with(named.graph, matrix[found], names, rows), columns=None)
 
 
 def by_number(named: NamedGraph, features: Any) -> NamedGraph:
@@ -119,7 +119,7 @@ def by_order(named: NamedGraph, features: Any, *, sure: bool) -> NamedGraph:
                 f"either; {BY_ID}"
             )
     matrix, names = plain(features)
-    return replace(named, graph=_with(named.graph, matrix, names, features))
+    return replace(named, graph=_with(named.graph, matrix, names, features), columns=None)
 
 
 def plain(features: Any) -> tuple[Any, tuple[str, ...] | None]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.tables.names import check_text
+
+if TYPE_CHECKING:
+    from mvgrl.tables.encoders import TableEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +32,7 @@ class NamedGraph:
     graph_ids: np.ndarray | None = None  # one per graph; None for a single graph without an id
     labels: np.ndarray | None = None  # one per node or one per graph
     sides: np.ndarray | None = None  # of a bipartite graph, one per node: the name of the column with the node's side
+    columns: TableEncoder | None = None  # how the features were made from a table of nodes
 
     def __post_init__(self) -> None:
         nodes, graphs = self.graph.nodes, self.graph.count

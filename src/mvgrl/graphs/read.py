@@ -8,15 +8,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.graphs.node_columns import NodeColumns
 from mvgrl.tables.arrays import read_array
 from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file, is_standard_input, parts_of
+
+if TYPE_CHECKING:
+    from mvgrl.tables.encoders import TableEncoder
 
 EXTENSIONS = (*TABLE_EXTENSIONS, ".graphml", ".gml", ".gexf", ".npz")
 
@@ -33,6 +37,10 @@ def read(
     separator: str | None = None,
     header: bool | None = None,
     bipartite: bool = False,
+    features: str | Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    text: Sequence[str] = (),
+    encoder: TableEncoder | None = None,
 ) -> NamedGraph:
     """Read a graph from a file, by its extension, or from a folder.
 
@@ -45,18 +53,25 @@ def read(
     of a text file, and whether it has a ``header``, are recognised from its first lines unless they are given; what was
     assumed is in the notes of the graph. ``bipartite`` keeps the ids of the two columns apart.
 
+    ``features`` are the columns of the table of nodes to use (by default all), ``ignore`` those not to use, and
+    ``text`` those that are text whatever they look like. The ``encoder`` of a trained model,
+    ``trained.feature_encoder.columns_``, encodes the columns as in training.
+
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "edges.csv").write_text("source,target,weight\\nann,bob,2\\nbob,cy,1\\n")
     ...     read(f"{folder}/edges.csv").node_ids.tolist()
     ['ann', 'bob', 'cy']
     """
+    node_columns = NodeColumns(features, ignore, text, encoder)
     columns = dict(source_column=source_column, target_column=target_column, weight_column=weight_column)
     how = dict(separator=separator, header=header)
     tables = partial(
         _read_tables,
         nodes=None if nodes is None else Path(nodes),
-        about=dict(id_column=id_column, label_column=label_column, bipartite=bipartite, **columns),
+        about=dict(
+            id_column=id_column, label_column=label_column, bipartite=bipartite, **columns, **vars(node_columns)
+        ),
         how=how,
     )
     if not isinstance(path, (str, os.PathLike)):
@@ -64,7 +79,7 @@ def read(
     place = Path(path)
     if is_standard_input(place):
         return tables(place)
-    only_tables = dict(id_column=id_column, **columns, **how, bipartite=bipartite or None)
+    only_tables = dict(id_column=id_column, **columns, **how, bipartite=bipartite or None, **node_columns.given)
     if os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises an error if the name is too long
         if not _has_dataset(place) and parts_of(place):
             return tables(place)
@@ -100,7 +115,8 @@ def _read_tables(
         return from_tables(table, **about, place=place)
     if not (nodes.is_dir() and parts_of(nodes)):
         check_input_file(nodes, TABLE_EXTENSIONS)
-    node_table, node_place = read_nodes(nodes, about["id_column"], bipartite=about["bipartite"])
+    texts = NodeColumns(text=about["text"], encoder=about["encoder"]).read_as_text
+    node_table, node_place = read_nodes(nodes, about["id_column"], texts, bipartite=about["bipartite"])
     return from_tables(table, node_table, **about, place=place, node_place=node_place)
 
 

@@ -12,7 +12,7 @@ from mvgrl.errors import InputError, check_name, shown
 from mvgrl.parsing import parse_json
 from mvgrl.tables.names import text_array
 
-NAMES = ("kind", "width", "degrees", "labels", "label_text", "mean", "scale", "names")
+NAMES = ("kind", "width", "degrees", "labels", "label_text", "mean", "scale", "names", "columns", "word_weights")
 
 
 def to_bytes(value: Any) -> np.ndarray:
@@ -27,6 +27,8 @@ def check_names(arrays: Collection[str]) -> None:
     for name in ("kind", "width", "degrees"):
         if name not in arrays:
             raise InputError(f"the features have no {name!r}")
+    if "word_weights" in arrays and "columns" not in arrays:
+        raise InputError("the features have weights of words without columns")
     if ("mean" in arrays) != ("scale" in arrays) or ("labels" in arrays and "label_text" in arrays):
         raise InputError("the features have a mean without a scale, or labels in two forms")
 

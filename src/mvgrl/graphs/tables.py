@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,10 @@ from mvgrl.errors import InputError, shown
 from mvgrl.graphs.checks import check_weight_sums
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.graphs.node_columns import NodeColumns
 from mvgrl.graphs.sides import find_sides
 from mvgrl.tables.columns import (
     Place,
-    check_not_unnamed,
     check_unique_names,
     find_id,
     find_label,
@@ -30,6 +30,9 @@ from mvgrl.tables.columns import (
 from mvgrl.tables.endpoints import are_two_sides, find_endpoints, find_weight
 from mvgrl.tables.ids import Keyed, check_unique, encode, first_duplicate
 
+if TYPE_CHECKING:
+    from mvgrl.tables.encoders import TableEncoder
+
 
 def from_tables(
     edges: Any,
@@ -41,6 +44,10 @@ def from_tables(
     target_column: str | None = None,
     weight_column: str | None = None,
     bipartite: bool = False,
+    features: str | Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    text: Sequence[str] = (),
+    encoder: TableEncoder | None = None,
     place: Place | str = "edges",
     node_place: Place | str = "nodes",
 ) -> NamedGraph:
@@ -55,12 +62,17 @@ def from_tables(
     ``sides`` of the result have the name of the column of each node. A table of nodes then has a column ``side`` with
     these names, unless no id is on both sides.
 
+    With ``features``, only the columns it names are features; those in ``ignore`` are not, and those in ``text`` are
+    text whatever they look like. :func:`mvgrl.tables.column_kinds.kind_of` decides how the others become features. The
+    ``encoder`` of a trained model, ``trained.feature_encoder.columns_``, encodes the columns as in training.
+
     >>> named = from_tables(pa.table({"source": ["b", "a"], "target": ["a", "c"], "weight": [2.0, 1.0]}))
     >>> named.node_ids.tolist(), named.graph.adjacency.toarray()[0].tolist()
     (['b', 'a', 'c'], [0.0, 2.0, 0.0])
     """
     place = Place(place) if isinstance(place, str) else place
     node_place = Place(node_place) if isinstance(node_place, str) else node_place
+    columns = NodeColumns(features, ignore, text, encoder)
     check_unique_names(edges.column_names, place)
     ends = find_endpoints(edges.column_names, place, source_column, target_column)
     if not edges.num_rows:
@@ -73,12 +85,12 @@ def from_tables(
     weight = find_weight(edges.column_names, weight_column, place)
     weights = None if weight is None else _weights(edges, weight, place)
     if nodes is not None:
-        numbered = _number_by_table(edges, nodes, ends, id_column, label_column, bipartite, place, node_place)
-    elif id_column is None and label_column is None:
-        numbered = _number_by_appearance(edges, ends, bipartite, place)
+        numbered = _number_by_table(edges, nodes, ends, id_column, label_column, bipartite, columns, place, node_place)
     else:
-        name = label_column if id_column is None else id_column
-        raise InputError(f"the column {shown(name)} needs a table of nodes; give one, or omit the column")
+        for name in (id_column, label_column, *columns.given.values()):
+            if name is not None:
+                raise InputError(f"the column {shown(name)} needs a table of nodes; give one, or omit the column")
+        numbered = _number_by_appearance(edges, ends, bipartite, place)
     ignored = [name for name in edges.column_names if name not in (*ends, weight, "graph")]
     notes = (*place.notes, *node_place.notes)
     notes += (f"ignored edge columns: {_listed(ignored)}",) if ignored else ()
@@ -115,10 +127,11 @@ class _Numbered:
     ids: np.ndarray
     graphs: np.ndarray | None  # the number of each node's graph
     graph_ids: np.ndarray | None
-    features: np.ndarray | None = None
-    feature_names: tuple[str, ...] | None = None
+    features: Any = None
+    columns: TableEncoder | None = None
     labels: np.ndarray | None = None
     sides: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
 
 def _shared(sources: np.ndarray, targets: np.ndarray) -> int:
@@ -147,8 +160,9 @@ def _assemble(parts: _Numbered, weights: np.ndarray | None, notes: tuple[str, ..
     graph = Graph.from_edges(
         parts.sources, parts.targets, weights, nodes=len(parts.ids), features=parts.features, offsets=offsets
     )
-    graph = replace(graph, notes=graph.notes + notes, feature_names=parts.feature_names)
-    return NamedGraph(graph, parts.ids, parts.graph_ids, parts.labels, parts.sides)
+    names = None if parts.columns is None else parts.columns.names
+    graph = replace(graph, notes=graph.notes + notes + parts.notes, feature_names=names)
+    return NamedGraph(graph, parts.ids, parts.graph_ids, parts.labels, parts.sides, parts.columns)
 
 
 def _number_by_appearance(edges: Any, ends: tuple[str, str], bipartite: bool, place: Place) -> _Numbered:
@@ -176,6 +190,7 @@ def _number_by_table(
     id_column: str | None,
     label_column: str | None,
     bipartite: bool,
+    columns: NodeColumns,
     place: Place,
     node_place: Place,
 ) -> _Numbered:
@@ -185,6 +200,8 @@ def _number_by_table(
         raise InputError(f"{node_place.name} has no rows; add at least one node, or omit the table")
     id_name = find_id(nodes.column_names, id_column, node_place)
     label_name = find_label(nodes.column_names, label_column, node_place)
+    if label_column is None and label_name in columns.named:
+        label_name = None
     *endpoints, ids = to_ids([*((place, name, edges[name]) for name in ends), (node_place, id_name, nodes[id_name])])
     edge_graphs, node_graphs, graph_ids = _graph_columns(edges, nodes, place, node_place)
     (node_codes, *end_codes), names = encode([ids, *endpoints])
@@ -213,10 +230,10 @@ def _number_by_table(
     sources, targets = found.to_numpy().astype(np.int64).reshape(-1, 2).T
     if node_graphs is not None:
         _check_not_crossing(sources, targets, node_graphs, rows, place)
-    excluded = (id_name, label_name, "graph", "side" if bipartite else None)
-    features, names_of_features = _features(nodes, excluded, node_place)
+    taken = (id_name, "graph", *(("side",) if bipartite else ()))
+    encoder, (features, notes) = columns.encode(nodes, node_place, ids=taken, label=label_name)
     target = None if label_name is None else to_labels(node_place, label_name, nodes[label_name])
-    return _Numbered(sources, targets, rows.ids, node_graphs, graph_ids, features, names_of_features, target, sides)
+    return _Numbered(sources, targets, rows.ids, node_graphs, graph_ids, features, encoder, target, sides, notes)
 
 
 def _weights(edges: Any, name: str, place: Place) -> np.ndarray:
@@ -229,28 +246,6 @@ def _weights(edges: Any, name: str, place: Place) -> np.ndarray:
         remedy = "weights must not be negative: drop the edge or transform the weights"
         raise place.error(bad[0], f"the weight is {weights[bad[0]]}; {remedy}")
     return weights
-
-
-def _features(
-    nodes: Any, excluded: Collection[str | None], place: Place
-) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
-    """Return the features and their names; a column of lists becomes several, named name[0], name[1], …"""
-    names = [name for name in nodes.column_names if name not in excluded]
-    check_not_unnamed(names, place)
-    remedy = "encode it as numbers, or choose it with label_column if it is the label"
-    columns = [to_numbers(place, name, nodes[name], remedy) for name in names]
-    for name, values in zip(names, columns, strict=True):
-        rows, _ = np.nonzero(np.abs(values.reshape(len(values), -1)) > np.finfo(np.float32).max)
-        if len(rows):
-            problem = f"{shown(name)} exceeds 3.4e38, the limit of single precision"
-            raise place.error(rows[0], f"{problem}; scale the column down")
-    if not columns:
-        return None, None
-    named = [
-        [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(values.shape[1])]
-        for name, values in zip(names, columns, strict=True)
-    ]
-    return np.column_stack(columns), tuple(name for some in named for name in some)
 
 
 def _graph_columns(edges: Any, nodes: Any, place: Place, node_place: Place) -> tuple[Any, Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from mvgrl.errors import InputError, shown
+from mvgrl.parsing import parse_json
 from mvgrl.tables.arrays import read_npy
 from mvgrl.tables.atomic import atomic_write, check_writable
 from mvgrl.tables.columns import Place, check_not_unnamed, has_lists, to_ids, to_numbers
@@ -27,6 +29,7 @@ EXTENSIONS = (".parquet", *SEPARATORS, ".npy")
 BATCH = 2**22  # numbers converted at a time: 16 megabytes
 _NOT_FEATURES = ("label", "class", "split")  # columns of a table that are not part of the vectors
 _PLACE = Place("the embeddings")
+_COLUMNS_KEY = b"mvgrl.columns"  # in the metadata of a Parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,7 @@ class Embeddings:
     vectors: np.ndarray
     graph_ids: np.ndarray | None = None  # one per row; only if the table holds nodes of several graphs
     sides: np.ndarray | None = None  # one per row; only if the table holds the nodes of a bipartite graph
+    columns: tuple[str, ...] = ()  # of the node table that the vectors were made from; only Parquet keeps them
 
     def __post_init__(self) -> None:
         if not isinstance(self.vectors, np.ndarray) or self.vectors.dtype not in (np.float32, np.float64):
@@ -92,13 +96,24 @@ def read_embeddings(path: str | os.PathLike[str], *, id_column: str | None = Non
     (['ann', 'bob'], [[1.0, 2.0], [0.5, 3.0]])
     """
     path = Path(path)
+    columns: tuple[str, ...] = ()
     if check_input_file(path, EXTENSIONS) == ".npy":
         vectors = _read_numpy(path)
         rows = _read_ids(path, len(vectors), id_column)
     else:
         table, rows = read_keyed(path, id_column, number_rows=True)
         vectors = _table_vectors(table, rows.place)
-    return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides)
+        columns = _columns_used(table)
+    return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides, columns)
+
+
+def _columns_used(table: Any) -> tuple[str, ...]:
+    """Return the columns of a node table that the vectors of a Parquet file were made from; none if unknown."""
+    try:
+        names = parse_json((table.schema.metadata or {}).get(_COLUMNS_KEY, b"[]").decode())
+    except ValueError:  # metadata of something else
+        return ()
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 def _table_vectors(table: Any, place: Place) -> np.ndarray:
@@ -280,7 +295,8 @@ def _checked(embeddings: Embeddings, rows: slice, dtype: Any) -> np.ndarray:
 def _write_parquet(file: BinaryIO, ids: dict[str, Any], embeddings: Embeddings) -> None:
     count, width = embeddings.vectors.shape
     types = {name: pa.int64() if pa.types.is_int64(array.type) else pa.string() for name, array in ids.items()}
-    schema = pa.schema({**types, "embedding": pa.list_(pa.float32(), width)})
+    about = {_COLUMNS_KEY: json.dumps(embeddings.columns)} if embeddings.columns else None
+    schema = pa.schema({**types, "embedding": pa.list_(pa.float32(), width)}, metadata=about)
     # Vectors hardly ever repeat, so dictionary encoding would only take time.
     with pq.ParquetWriter(file, schema, use_dictionary=[name for name in ids if name != "id"] or False) as writer:
         for rows in _batches(count, width):

