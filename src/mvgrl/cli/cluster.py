@@ -36,7 +36,7 @@ def run(
     ```
 
     Writes id and cluster; cluster 0 is the largest. Prints the size of each cluster, its most central ids, and its
-    silhouette: from -1 to 1, and high if its vectors are closer to each other than to other clusters. auto is the number
+    silhouette: from -1 to 1, high if its vectors are closer to each other than to other clusters. auto is the number
     from 2 to --max-k with the highest silhouette on a random sample of at most 5,000 vectors, the smaller one in a tie.
     Silhouettes are computed on such a sample too. The same --seed gives the same clusters.
 

@@ -44,7 +44,7 @@ def run(
     ```
     mvgrl links edges.csv
     mvgrl links cora-linqs --splits 3 --epochs 50
-    mvgrl links edges.csv --nodes nodes.csv --label-column topic --top 100 -o links.csv
+    mvgrl links edges.csv --nodes nodes.csv --top 100 -o links.csv
     ```
 
     In every split, 10 % of the edges are for the test and 10 % of the others for validation; the graph that is embedded
@@ -78,7 +78,7 @@ def run(
 
     job = prepare(graph, source, chosen, seed, device, console)
     if job.settings.task != "node":
-        raise InputError(f"{graph} has {job.named.graph.count:,} graphs; links are predicted within one graph: give one "
+        raise InputError(f"{graph} has {job.named.graph.count:,} graphs; links are predicted in a single one: give one "
                          "of them (edges without a column 'graph' are one graph)")  # fmt: skip
     results = _scored(job, splits, test_fraction)
     best = best_model(results)
