@@ -57,7 +57,7 @@ def test_tables_are_written(run, table):
     assert "wrote 2 neighbours of 1 ids to near.csv" in outcome.err
     lines = Path("near.csv").read_text().splitlines()
     assert lines[0] == "query,rank,id,cosine"
-    assert lines[1].startswith("ann,1,anna,0.995")
+    assert lines[1].startswith('"ann",1,"anna",0.995')
     result = run("neighbors v.parquet ann -k 2 -o near.parquet --json").json
     assert result["output"] == "near.parquet"
     assert pq.read_table("near.parquet")["id"].to_pylist() == ["anna", "bobby"]
@@ -95,7 +95,7 @@ def test_usearch_that_is_missing_is_named(refused, table, monkeypatch):
     ("line", "words"),
     [
         ("v.parquet", ["no id is given", "v.parquet"]),
-        ("v.parquet anne", ["v.parquet has no id 'anne'", "did you mean 'anna' or 'ann'?"]),
+        ("v.parquet anne", ["v.parquet has no id 'anne'", "did you mean 'ann' or 'anna'?"]),
         ("v.parquet 77777", ["v.parquet has no id '77777'", "its ids are like 'ann', 'anna', 'bob'"]),
         ("v.parquet zed", ["'zed'", "all zeros"]),
         ("v.parquet ann -k 0", ["-k is 0", "at least 1"]),

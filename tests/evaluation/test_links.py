@@ -134,15 +134,13 @@ def test_graphs_with_too_few_edges_and_impossible_fractions_are_rejected(adjacen
         split_edges(adjacency, test_fraction=0.999)
 
 
-def test_vectors_that_show_the_groups_beat_degrees_and_the_combined_model_is_best():
+def test_vectors_that_show_the_groups_rank_edges_first_and_degrees_do_not():
     adjacency, vectors = blocks([40, 40, 40])
     split = split_edges(adjacency, seed=0)
     result = score_split(split, vectors)
     assert list(result.test) == list(LABELS)
     auc = {name: scores["auc"] for name, scores in result.test.items()}
-    assert auc["cosine"] > 0.85
-    assert auc["logistic"] > 0.85
-    assert auc["combined"] >= max(auc.values()) - 0.02
+    assert min(auc[name] for name in ("cosine", "logistic", "combined", "adamic_adar")) > 0.85
     assert auc["degree_product"] < 0.7
     assert best_model([result]) in ("cosine", "logistic", "combined", "adamic_adar")
     with pytest.raises(InputError, match="119 vectors for 120 nodes"):

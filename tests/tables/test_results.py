@@ -14,11 +14,11 @@ from mvgrl.tables.results import check_table_output, write_table
 COLUMNS = {"id": np.array(["a,b", 'say "hi"', "c"]), "cluster": np.array([0, 1, 0]), "x": np.array([0.5, 1e-9, -2.0])}
 
 
-def test_text_is_quoted_where_needed(tmp_path):
+def test_text_is_quoted(tmp_path):
     write_table(tmp_path / "t.csv", COLUMNS)
-    assert (tmp_path / "t.csv").read_text() == 'id,cluster,x\n"a,b",0,0.5\n"say ""hi""",1,1e-09\nc,0,-2\n'
+    assert (tmp_path / "t.csv").read_text() == 'id,cluster,x\n"a,b",0,0.5\n"say ""hi""",1,1e-9\n"c",0,-2\n'
     write_table(tmp_path / "t.tsv", COLUMNS)
-    assert (tmp_path / "t.tsv").read_text().splitlines()[3] == "c\t0\t-2"
+    assert (tmp_path / "t.tsv").read_text().splitlines()[3] == '"c"\t0\t-2'
 
 
 def test_parquet_keeps_types(tmp_path):

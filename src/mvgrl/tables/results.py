@@ -38,8 +38,8 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray])
     ...     write_table(f"{folder}/clusters.csv", {"id": np.array(["ann", "bob"]), "cluster": np.array([1, 0])})
     ...     print(Path(folder, "clusters.csv").read_text())
     id,cluster
-    ann,1
-    bob,0
+    "ann",1
+    "bob",0
     """
     path = Path(path)
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
@@ -49,5 +49,5 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray])
             return
         separator = SEPARATORS[path.suffix.lower()]
         file.write(f"{separator.join(table.column_names)}\n".encode())  # Arrow would quote the names
-        options = csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="needed")
+        options = csv.WriteOptions(include_header=False, delimiter=separator)
         csv.write_csv(table, file, write_options=options)
