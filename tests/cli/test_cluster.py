@@ -68,7 +68,7 @@ def test_graphs_are_kept_apart_in_the_table(run, folder):
 
 def test_fewer_different_vectors_than_clusters_are_noted(run, folder):
     write_embeddings("same.csv", Embeddings(np.arange(4), np.ones((4, 2), np.float32)))
-    assert "only 1 clusters" in run("cluster same.csv -k 3 -o c.csv").err
+    assert "found 1 instead of 3 clusters" in run("cluster same.csv -k 3 -o c.csv").err
     outcome = run("cluster same.csv -o c.csv")
     assert "too few different vectors" in outcome.err
     assert "not defined" in outcome.out

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import mvgrl.evaluation.missing_links as missing
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.evaluation.link_scores import cosines, heuristics, hits, ranking_scores
-from mvgrl.evaluation.link_split import draw_non_edges, edge_pairs, split_edges
+from mvgrl.evaluation.link_split import draw_at_distance_two, draw_non_edges, edge_pairs, split_edges
 from mvgrl.evaluation.links import LABELS, best_model, fit_products, score_split
 from mvgrl.evaluation.missing_links import candidates, missing_links
 
@@ -213,3 +213,24 @@ def test_the_highest_scores_are_kept_in_order_with_ties_by_node(adjacency, monke
 def test_vectors_of_zeros_are_no_obstacle(adjacency):
     found = missing_links(adjacency, np.zeros((34, 2)), lambda pairs: np.ones(len(pairs)), 3)
     assert len(found.pairs) == 3
+
+
+def test_drawn_pairs_at_distance_two_are_at_distance_two(karate, adjacency):
+    distance = dict(nx.all_pairs_shortest_path_length(karate))
+    without = np.array([(one, other) for one in range(10) for other in range(one + 1, 34)])
+    found = draw_at_distance_two(adjacency, 60, np.random.default_rng(0), without)
+    assert 20 < len(found) <= 60
+    assert len(as_set(found)) == len(found)
+    assert {distance[one][other] for one, other in found.tolist()} == {2}
+    assert not as_set(found) & as_set(without)
+    empty = sp.csr_array((3, 3))
+    assert draw_at_distance_two(empty, 5, np.random.default_rng(0), without[:0]).shape == (0, 2)
+
+
+def test_the_model_for_missing_links_is_chosen_among_pairs_at_distance_two():
+    graph = nx.connected_caveman_graph(12, 8)  # cliques; test edges, which are unknown, are among the other pairs
+    adjacency = sp.csr_array(nx.to_scipy_sparse_array(graph, dtype=np.float64))
+    vectors = np.random.default_rng(0).normal(size=(96, 4))
+    result = score_split(split_edges(adjacency, seed=0), vectors)
+    assert max(result.val, key=result.val.__getitem__) in ("adamic_adar", "common_neighbors", "combined")
+    assert result.val["adamic_adar"] > result.val["cosine"] + 0.1

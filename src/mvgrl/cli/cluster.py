@@ -71,7 +71,7 @@ def run(
         tried = f"2 to {max(found.tried)}" if found.tried else "none: too few different vectors"
         console.note(f"picked: {count} clusters, the number with the highest silhouette (tried {tried})")
     elif count < int(number):
-        console.note(f"note: only {count} clusters, as there are no more different vectors")
+        console.note(f"note: found {count} instead of {number} clusters; there are no more different vectors")
     if found.sample < len(table.vectors):
         console.note(f"silhouettes of a random sample of {found.sample:,} of {len(table.vectors):,} vectors")
     console.note(f"wrote {len(table.ids):,} ids in {count} clusters to {output}")

@@ -54,7 +54,7 @@ def run(
     deviation over the splits.
 
     --top trains once more, on the whole graph, and scores pairs at distance two and the ten nearest nodes of every
-    node by the model that is best on the validation edges.
+    node by the model that ranks validation edges best among other pairs at distance two.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def run(
     text = _as_text(outcome, len(results))
     if top is not None:
         found = _missing(job, results, best, top)
-        console.note(f"--top uses {best}, which has the highest average precision on the validation edges")
+        console.note(f"--top uses {best}, which ranks validation edges best among pairs at distance two")
         columns = _named(job, found)
         outcome["top"] = {"model": best, "candidates": found.candidates, "links": len(found.pairs)}
         if output is None:
@@ -176,7 +176,8 @@ def _as_text(outcome: dict[str, Any], splits: int) -> str:
     """One line per model, and who wins."""
     from mvgrl.evaluation.links import LABELS
 
-    lines = [f"{'test edges, ' + str(splits) + ' splits':<24}" + "".join(f"{label:>18}" for label in SCORES.values())]
+    title = f"test edges, {splits} split{'s' if splits > 1 else ''}"
+    lines = [f"{title:<24}" + "".join(f"{label:>18}" for label in SCORES.values())]
     for name, scores in outcome["models"].items():
         cells = [scores[score] for score in SCORES]
         values = ["–" if one is None else f"{one['mean']:.3f} ± {one['std']:.3f}" for one in cells]

@@ -94,6 +94,31 @@ def draw_non_edges(adjacency: sp.csr_array, count: int, rng: np.random.Generator
     return _pairs(found, nodes)
 
 
+def draw_at_distance_two(
+    adjacency: sp.csr_array, count: int, rng: np.random.Generator, without: np.ndarray
+) -> np.ndarray:
+    """Draw up to ``count`` different pairs at distance two, m×2, by walks of two steps; none of the pairs ``without``.
+
+    >>> path = sp.csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> draw_at_distance_two(path, 5, np.random.default_rng(0), np.empty((0, 2), np.int64)).tolist()
+    [[0, 2]]
+    """
+    nodes, degrees = adjacency.shape[0], np.diff(adjacency.indptr)
+    starts = np.flatnonzero(degrees)
+    if not len(starts):
+        return np.empty((0, 2), np.int64)
+    first = rng.choice(starts, 4 * count + 10)
+    last = first
+    for _ in range(2):
+        last = adjacency.indices[adjacency.indptr[last] + rng.integers(degrees[last])]
+    pairs = np.sort(np.stack([first, last], axis=1), axis=1)
+    taken = np.sort(_keys(np.concatenate([edge_pairs(adjacency), without]), nodes))
+    keys = _keys(pairs[pairs[:, 0] < pairs[:, 1]], nodes)
+    keys = keys[~_contains(taken, keys)]
+    _, places = np.unique(keys, return_index=True)
+    return _pairs(keys[np.sort(places)][:count], nodes)
+
+
 def _only(adjacency: sp.csr_array, pairs: np.ndarray) -> sp.csr_array:
     """Return the adjacency with the edges of the pairs only."""
     one, other = pairs.T

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mvgrl.errors import InputError
 from mvgrl.evaluation.link_scores import cosines, heuristics, products, ranking_scores, weighted_products
-from mvgrl.evaluation.link_split import LinkSplit
+from mvgrl.evaluation.link_split import LinkSplit, draw_at_distance_two
 from mvgrl.evaluation.threads import one_thread
 
 LABELS = {
@@ -31,6 +31,7 @@ LABELS = {
 STRENGTHS = tuple(10.0**power for power in range(-3, 3))  # of the logistic model, for products of mean square 1
 _MOST_PAIRS = 20_000  # train edges, and as many other pairs, that the logistic model learns from
 _FOLDS = 5
+_NEAR = 10  # pairs at distance two per validation edge, which models for missing links are chosen with
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class SplitResult:
     """The scores of one split, and what a model of the whole graph reuses."""
 
     test: dict[str, dict[str, float]]  # per model: auc, average_precision, hits
-    val: dict[str, float]  # per model: average precision; of the combined model on folds that it was not fitted on
+    val: dict[str, float]  # per model: average precision of validation edges among pairs at distance two
     strength: float
     scores: PairScores  # of the validation part
 
@@ -80,8 +81,8 @@ def score_split(split: LinkSplit, vectors: np.ndarray, *, seed: int = 0) -> Spli
     combined = fit_combined([val])
     found = {name: ranking_scores(test.edges[name], test.others[name]) for name in test.edges}
     found["combined"] = ranking_scores(combine(combined, test.edges), combine(combined, test.others))
-    chosen = {name: ranking_scores(val.edges[name], val.others[name])["average_precision"] for name in val.edges}
-    chosen["combined"] = _out_of_fold(val, seed)
+    near = draw_at_distance_two(split.adjacency, _NEAR * len(split.val), np.random.default_rng(seed), split.val)
+    chosen = _validated(val, pair_scores(split.adjacency, vectors, model, near), seed)
     return SplitResult({name: found[name] for name in LABELS}, chosen, model.strength, val)
 
 
@@ -156,20 +157,37 @@ def _standardised(columns: np.ndarray, truth: np.ndarray) -> Linear:
     return Linear(weights, fitted.constant - float(mean @ weights))
 
 
-def _out_of_fold(scores: PairScores, seed: int) -> float:
-    """Return the average precision of the combined model on folds that it was not fitted on."""
+def _validated(scores: PairScores, near: Mapping[str, np.ndarray], seed: int) -> dict[str, float]:
+    """Return each model's average precision for validation edges at distance two among other pairs at distance two.
+
+    Random pairs are far apart, so they do not show how well a model ranks likely missing edges. Without such pairs or
+    edges, the random pairs and all validation edges are used.
+    """
+    edges, others = dict(scores.edges), dict(near)
+    edges["combined"], others["combined"] = _out_of_fold(scores, near, seed)
+    close = scores.edges["common_neighbors"] > 0
+    if close.any() and len(near["cosine"]):
+        edges = {name: values[close] for name, values in edges.items()}
+    else:
+        others = scores.others | {"combined": combine(fit_combined([scores]), scores.others)}
+    return {name: ranking_scores(edges[name], others[name])["average_precision"] for name in LABELS}
+
+
+def _out_of_fold(scores: PairScores, near: Mapping[str, np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Score edges and near pairs by combined models that were fitted without them, on the other folds."""
     from sklearn.model_selection import StratifiedKFold
 
-    columns = np.concatenate([_columns(scores.edges), _columns(scores.others)])
+    columns, more = np.concatenate([_columns(scores.edges), _columns(scores.others)]), _columns(near)
     truth = np.repeat([1, 0], [len(scores.edges["cosine"]), len(scores.others["cosine"])])
-    folds = min(_FOLDS, int(truth.sum()), int((1 - truth).sum()))
-    if folds < 2:
-        return 0.0  # one validation edge: nothing to choose the model by
-    found = np.empty(len(truth))
-    for fitted, scored in StratifiedKFold(folds, shuffle=True, random_state=seed).split(columns, truth):
-        model = _standardised(columns[fitted], truth[fitted])
-        found[scored] = columns[scored] @ model.weights + model.constant
-    return ranking_scores(found[truth == 1], found[truth == 0])["average_precision"]
+    folds = min(_FOLDS, int(truth.sum()))
+    found, found_near = np.zeros(len(truth)), np.zeros(len(more))
+    if folds > 1:  # else there is one validation edge, and nothing to choose by
+        parts = StratifiedKFold(folds, shuffle=True, random_state=seed).split(columns, truth)
+        for number, (fitted, scored) in enumerate(parts):
+            model = _standardised(columns[fitted], truth[fitted])
+            found[scored] = columns[scored] @ model.weights + model.constant
+            found_near[number::folds] = more[number::folds] @ model.weights + model.constant
+    return found[truth == 1], found_near
 
 
 def _logistic(columns: np.ndarray, truth: np.ndarray, strength: float) -> Linear:
@@ -183,5 +201,5 @@ def _logistic(columns: np.ndarray, truth: np.ndarray, strength: float) -> Linear
 
 
 def best_model(results: Sequence[SplitResult]) -> str:
-    """Return the model with the highest mean average precision on the validation edges of the splits."""
+    """Return the model with the highest mean average precision on the validation parts of the splits."""
     return max(LABELS, key=lambda name: float(np.mean([result.val[name] for result in results])))
