@@ -24,7 +24,8 @@ from mvgrl.graphs.features import KINDS, NORMALISATIONS
 from mvgrl.heads import DISCRIMINATORS
 from mvgrl.mutual_information import BOUNDS
 from mvgrl.readouts import READOUTS
-from mvgrl.reports.embedding_map import METHODS
+from mvgrl.reports.colours import KINDS as COLOURS
+from mvgrl.reports.projection import METHODS
 from mvgrl.sampling import NEGATIVES, SAMPLERS
 from mvgrl.settings import CODES, JOINS, TASKS, Output, Settings
 from mvgrl.views import VIEWS
@@ -123,7 +124,8 @@ def parameter_help(verb, name):
         (help_of("codes"), CODES, "codes after the heads before them of all layers"),
         (help_of("join"), JOINS, "join the views by"),
         (parameter_help("evaluate", "protocol"), PROTOCOLS, ""),
-        (parameter_help("map", "method"), METHODS, "neighbours stay fast preserves keeps neighbourhoods"),
+        (parameter_help("map", "method"), METHODS, "neighbours stay fast"),
+        (parameter_help("map", "colours"), COLOURS, "a colour per label for numbers"),
     ],
 )
 def test_help_names_exactly_the_choices(text, known, besides):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,25 @@ def test_the_same_seed_gives_the_same_picture(run, table):
     assert Path("a.svg").read_bytes() == Path("b.svg").read_bytes()
 
 
+def test_ids_are_beside_the_points_of_a_small_table_unless_unwanted(run, table, refused):
+    run("map v.parquet -o names.svg --method pca")
+    run("map v.parquet -o plain.svg --method pca --no-names")
+    assert all(f">{i}</text>" in Path("names.svg").read_text() for i in range(12))
+    assert "<text" not in Path("plain.svg").read_text()
+    write_embeddings("large.npy", Embeddings(np.arange(61), np.random.default_rng(0).normal(size=(61, 2))))
+    run("map large.npy -o large.svg --method pca")
+    assert "<text" not in Path("large.svg").read_text()
+    refused("map large.npy -o other.svg --method pca --names", "--names", "60", "large.npy")
+
+
+def test_numbers_have_a_colour_scale(run, table):
+    Path("ages.csv").write_text("id,age\n" + "".join(f"{i},{20 + i}\n" for i in range(12)))
+    run("map v.parquet -o ages.svg --labels ages.csv --layout pca --no-names --colours scale")
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", Path("ages.svg").read_text())
+    assert {"22", "30"} <= set(texts)
+    assert len(texts) < 12
+
+
 def test_quiet_prints_nothing(run, table):
     outcome = run("map v.parquet -o map.svg --method pca -q")
     assert (outcome.out, outcome.err) == ("", "")
@@ -70,7 +90,10 @@ def test_quiet_prints_nothing(run, table):
     [
         ("-o map.jpg", ["map.jpg", "unsupported file type", ".png, .svg, .pdf"]),
         ("-o map", ["map", ".png, .svg, .pdf"]),
-        ("-o map.png --method umap", ["'umap'", "'tsne', 'pca'"]),
+        ("-o map.png --method isomap", ["'isomap'", "'tsne', 'pca', 'umap'"]),
+        ("-o map.png --colours rainbow", ["'rainbow'", "'auto', 'classes', 'scale'"]),
+        ("-o map.png --colours scale", ["--colours scale", "--labels"]),
+        ("-o map.png --labels kinds.csv --colours scale", ["'ape' is not a number", "classes"]),
         ("-o map.png --labels kinds.csv --label-column knid", ["kinds.csv", "'knid'", "'kind'"]),
         ("-o map.png --label-column kind", ["v.parquet", "'kind'"]),
         ("-o map.png --id-column name", ["--id-column", "--labels"]),

@@ -20,7 +20,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.reports import check_picture, draw_map, embedding_map, project
-from mvgrl.reports.embedding_map import FEW, MANY, OTHER, UNLABELLED
+from mvgrl.reports.colours import FEW, MANY, OTHER, UNLABELLED, colours_of
 
 SQUARE = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 4.0]])
 
@@ -315,8 +315,8 @@ def test_invalid_points_and_methods_are_rejected(tmp_path):
         draw_map(np.zeros((4, 3)), tmp_path / "map.png")
     with pytest.raises(InputError, match="points, row 0, column 1 is nan"):
         draw_map([[0.0, np.nan]], tmp_path / "map.png")
-    with pytest.raises(SettingsError, match="unknown method 'umap'"):
-        project(SQUARE, method="umap")
+    with pytest.raises(SettingsError, match="unknown method 'isomap'"):
+        project(SQUARE, method="isomap")
     with pytest.raises(InputError, match="vectors, row 2, column 0 is -inf"):
         project([[0.0], [1.0], [-np.inf]])
 
@@ -341,3 +341,85 @@ def test_a_failed_drawing_keeps_the_existing_file(tmp_path, monkeypatch):
             draw_map(SQUARE, tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["old.png"]
     assert (tmp_path / "old.png").read_bytes() == b"the last one"
+
+
+def test_umap_keeps_clusters_apart_and_repeats(blobs):
+    pytest.importorskip("umap", reason="UMAP is an extra")
+    vectors, labels = blobs
+    points = project(vectors, method="umap", seed=1)
+    nearest = NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points, return_distance=False)[:, 1]
+    assert (labels[nearest] == labels).mean() > 0.95
+    assert np.array_equal(project(vectors, method="umap", seed=1), points)
+    for count in (2, 5, 6):
+        assert np.isfinite(project(vectors[:count], method="umap")).all()
+
+
+def test_umap_that_is_not_installed_is_an_error_with_the_remedy(monkeypatch):
+    import importlib.util
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "umap" else found(name, *more))
+    with pytest.raises(InputError, match=r"needs umap-learn; pip install 'mvgrl\[umap\]', or use tsne"):
+        project(SQUARE, method="umap")
+
+
+@pytest.mark.parametrize(
+    ("labels", "scaled"),
+    [
+        (np.linspace(0.5, 3, 13), True),
+        (np.linspace(0.5, 3, 12), False),  # too few values
+        (np.arange(40), False),  # integers are classes
+        (np.arange(40.0), False),
+        ([f"{i}.5" for i in range(40)], False),  # text
+        ([*np.linspace(0.5, 3, 13), None, float("nan")], True),
+        ([*np.linspace(0.5, 3, 13), "many"], False),
+    ],
+)
+def test_only_many_fractional_numbers_have_a_colour_scale(labels, scaled):
+    assert (colours_of(np.array(labels, dtype=object)).scale is not None) == scaled
+    assert colours_of(np.array(labels, dtype=object), "classes").scale is None
+
+
+def test_a_colour_scale_runs_from_the_lowest_to_the_highest_number(drawn):
+    labels = np.array([np.nan, 0.0, 5.0, 10.0])
+    drawing = drawn(labels=labels, colours="scale")
+    assert len({colour for *_, colour in drawing.points}) == 4
+    ends = [matplotlib.colors.to_hex(matplotlib.colormaps["viridis"](place)) for place in (0.0, 0.5, 1.0)]
+    assert {colour for *_, colour in drawing.points} == {UNLABELLED, *ends}
+    assert {"unlabelled", "0", "10"} <= set(drawing.texts)
+
+
+def test_equal_numbers_and_infinite_ones_on_a_scale(drawn):
+    assert len({colour for *_, colour in drawn(labels=[2.5] * 4, colours="scale").points}) == 1
+    with pytest.raises(InputError, match="finite"):
+        drawn(labels=[1.0, 2.0, 3.0, np.inf], colours="scale")
+    with pytest.raises(InputError, match="give labels"):
+        drawn(colours="scale")
+    with pytest.raises(InputError, match="'a' is not a number"):
+        drawn(labels=["a", 1, 2, 3], colours="scale")
+
+
+def test_up_to_sixty_points_have_names(drawn, tmp_path):
+    assert drawn(names=["ann", "$bob$", "cy", "w" * 50]).texts == ["ann", "$bob$", "cy", "w" * 19 + "…"]
+    many = np.random.default_rng(0).normal(size=(61, 2))
+    assert drawn(many[:60], names=range(60)).texts == [str(i) for i in range(60)]
+    assert drawn(many, names=range(61)).texts == []
+    with pytest.raises(InputError, match=r"names has shape \(2,\), but there are 4 points"):
+        draw_map(SQUARE, tmp_path / "map.svg", names=["a", "b"])
+
+
+def test_names_do_not_cover_each_other_where_there_is_room():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from mvgrl.reports.point_names import write_names
+
+    figure = Figure(figsize=(8, 8), dpi=200)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, 8), ylim=(0, 8))
+    close = np.array([[4.0, 4.0], [4.15, 4.0], [7.9, 1.0]])
+    write_names(axes, close, ["first", "second", "at the end"], (0.2, 8.0), renderer)
+    first, second, last = (text.get_window_extent(renderer) for text in axes.texts)
+    assert not first.overlaps(second)
+    assert last.x1 <= 8 * 200

@@ -16,7 +16,10 @@ from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError,
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 
-VERBS = ("demo", "embed", "train", "apply", "evaluate", "map", "datasets", "info", "reproduce", "report")
+VERBS = (
+    *("demo", "embed", "train", "apply", "evaluate", "neighbors", "cluster", "links", "map"),
+    *("datasets", "info", "reproduce", "report"),
+)
 
 _OF_TABLES = ("id_column", "label_column", "data_root")  # parameters whose names no file of settings has
 

@@ -1,0 +1,133 @@
+"""Clusters of vectors by K-Means, with their silhouette and, if wanted, their number chosen by it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mvgrl.errors import SettingsError
+from mvgrl.evaluation.checks import check_seed, checked_embeddings
+from mvgrl.evaluation.clustering import cluster
+from mvgrl.evaluation.threads import one_thread
+
+SAMPLE = 5_000  # vectors that a silhouette is computed of, and that the number of clusters is chosen with
+ALL_STARTS = 20_000  # vectors up to which K-Means tries ten initialisations on all of them
+MOST = 20  # clusters that "auto" tries
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """A cluster per vector, numbered from the largest, and the silhouettes: from −1 to 1, high if well separated."""
+
+    labels: np.ndarray
+    silhouette: float | None  # the mean over the sample; None with a single cluster, or one vector per cluster
+    per_cluster: tuple[float | None, ...]
+    sample: int  # vectors that the silhouettes are computed of
+    tried: dict[int, float] = field(default_factory=dict)  # silhouette by number of clusters; empty unless "auto"
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of vectors of each cluster."""
+        return np.bincount(self.labels)
+
+
+def find_clusters(vectors: Any, k: int | str = "auto", *, most: int = MOST, seed: int = 0) -> Clusters:
+    """Cluster vectors with K-Means into ``k`` clusters.
+
+    "auto" is the number from 2 to ``most`` with the highest silhouette of K-Means on a random sample of at most 5,000
+    vectors; ties go to the smaller number. Silhouettes are computed on that sample. Beyond 20,000 vectors, K-Means
+    tries its ten initialisations on a random sample of as many, and continues on all vectors from the best.
+
+    >>> found = find_clusters(np.array([[0.0], [9.0], [0.1], [9.1], [0.2]]))
+    >>> found.labels.tolist(), found.sizes.tolist()
+    ([0, 1, 0, 1, 0], [3, 2])
+    """
+    check_seed(seed)
+    points = checked_embeddings(vectors, stacked=False).cpu().numpy()
+    rows = _sample(len(points), SAMPLE, seed)
+    sample, tried = points[rows], {}
+    if k == "auto":
+        tried = _silhouettes(sample, most, seed)
+        k = max(tried, key=lambda one: (tried[one], -one)) if tried else 1
+    if isinstance(k, str):
+        raise SettingsError(f"k is {k!r}; give a number, or 'auto'")
+    if not 1 <= k <= len(points):
+        raise SettingsError(f"{k} clusters for {len(points):,} vectors; the number must be from 1 to {len(points):,}")
+    labels = _by_size(_kmeans(points, k, seed))
+    per_row = _row_silhouettes(sample, labels[rows])
+    if per_row is None:
+        return Clusters(labels, None, (None,) * (int(labels.max()) + 1), len(rows), tried)
+    means = tuple(
+        float(per_row[labels[rows] == one].mean()) if (labels[rows] == one).any() else None
+        for one in range(labels.max() + 1)
+    )
+    return Clusters(labels, float(per_row.mean()), means, len(rows), tried)
+
+
+def _sample(count: int, most: int, seed: int) -> np.ndarray:
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
+
+
+def _silhouettes(sample: np.ndarray, most: int, seed: int) -> dict[int, float]:
+    """Return the mean silhouette of K-Means on the sample by number of clusters, where it is defined."""
+    if most < 2:
+        raise SettingsError(f"most is {most}; trying numbers of clusters starts at 2")
+    distinct = len(np.unique(sample, axis=0))
+    found = {}
+    for k in range(2, min(most, distinct, len(sample) - 1) + 1):
+        values = _row_silhouettes(sample, cluster(sample, k, seed=seed))
+        if values is not None:
+            found[k] = round(float(values.mean()), 9)  # so that rounding errors decide nothing
+    return found
+
+
+def _row_silhouettes(points: np.ndarray, labels: np.ndarray) -> np.ndarray | None:
+    from sklearn.metrics import silhouette_samples
+
+    if not 2 <= len(np.unique(labels)) < len(points):
+        return None
+    with one_thread():
+        return np.asarray(silhouette_samples(points, labels), dtype=np.float64)
+
+
+def _kmeans(points: np.ndarray, k: int, seed: int) -> np.ndarray:
+    if len(points) <= ALL_STARTS or k > ALL_STARTS:
+        return cluster(points, k, seed=seed)
+    from sklearn.cluster import KMeans
+
+    sample = points[_sample(len(points), ALL_STARTS, seed)]
+    labels = cluster(sample, k, seed=seed)
+    centres = np.stack([sample[labels == one].mean(axis=0) for one in np.unique(labels)])
+    with one_thread(), warnings.catch_warnings():  # one thread: the bits do not depend on the number of cores
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(len(centres), init=centres, n_init=1, random_state=seed)
+        return np.asarray(model.fit_predict(points), dtype=np.int64)
+
+
+def _by_size(labels: np.ndarray) -> np.ndarray:
+    """Renumber clusters from the largest to the smallest; ties are in the order of their first vectors."""
+    found, first, inverse, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    ranks = np.empty(len(found), np.int64)
+    ranks[np.lexsort((first, -counts))] = np.arange(len(found))
+    return ranks[inverse]
+
+
+def central_rows(vectors: np.ndarray, labels: np.ndarray, count: int) -> list[np.ndarray]:
+    """Return, for each cluster, the rows of the ``count`` vectors nearest to its mean, nearest first.
+
+    >>> [rows.tolist() for rows in central_rows(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1]), 1)]
+    [[0], [2]]
+    """
+    found = []
+    for one in range(int(labels.max()) + 1):
+        rows = np.flatnonzero(labels == one)
+        members = vectors[rows]
+        distances = np.square(members - members.mean(axis=0)).sum(axis=1)
+        found.append(rows[np.argsort(distances, kind="stable")[:count]])
+    return found
