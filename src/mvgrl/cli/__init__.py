@@ -21,7 +21,8 @@ VERBS = (
     *("datasets", "info", "reproduce", "report"),
 )
 
-_OF_TABLES = ("id_column", "label_column", "data_root")  # parameters whose names no file of settings has
+# Parameters whose names no file of settings has.
+_OF_TABLES = ("id_column", "label_column", "source_column", "target_column", "weight_column", "data_root")
 
 
 def make_app() -> App:
