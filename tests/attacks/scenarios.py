@@ -39,7 +39,7 @@ def embed(extension: str, *, replace: bool = False, folder: str = "") -> Scenari
 
 
 def train(*, replace: bool = False, link: tuple[str, str] | None = None) -> Scenario:
-    words = ("train", "edges.csv", "-o", "m", *TRAINING)
+    words = ("train", "edges.csv", "-o", "m", "--overwrite", *TRAINING)  # a run may be killed when the model is there
     name = f"train{', replacing the model' if replace else ''}{' through a link' if link else ''}"
     older = (*words, "--seed", "7") if replace else ()
     return Scenario(name, words, always=("m", link[1]) if link else ("m",), older=older, link=link, files=EDGES)

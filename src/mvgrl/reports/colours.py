@@ -48,7 +48,7 @@ def colours_of(labels: np.ndarray, kind: str = "auto") -> Colours:
     known = {key for key in keys if key is not None}
     numbers = all(isinstance(key, (int, float, np.floating)) for key in known)
     if kind == "scale" and (not numbers or not known):
-        odd = next((key for key in known if isinstance(key, str)), None)
+        odd = next((key for key in keys if isinstance(key, str)), None)
         problem = "there are no labels" if odd is None else f"{plain(str(odd))[:30]!r} is not a number"
         raise InputError(f"a colour scale needs numbers as labels, but {problem}; use the colours 'classes'")
     fractions = any(not isinstance(key, int) for key in known)

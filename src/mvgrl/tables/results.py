@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from mvgrl.tables.atomic import atomic_write
-from mvgrl.tables.paths import SEPARATORS, TABLE_EXTENSIONS, check_not_input, check_output_file
+from mvgrl.tables.paths import SEPARATORS, check_not_input, check_output_file
+
+_EXTENSIONS = (*SEPARATORS, ".parquet")
 
 
 def check_table_output(
@@ -25,7 +27,7 @@ def check_table_output(
     ...
     mvgrl.errors.InputError: clusters.xlsx: unsupported file type; use one of .csv, .tsv, .parquet
     """
-    path = check_output_file(path, TABLE_EXTENSIONS, example)
+    path = check_output_file(path, _EXTENSIONS, example)
     check_not_input(path, inputs)
     return path
 
