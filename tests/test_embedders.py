@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
@@ -25,6 +26,7 @@ import mvgrl
 from mvgrl import Graph, GraphEmbedder, NodeEmbedder
 from mvgrl.cli import main
 from mvgrl.errors import GraphWarning, InputError, SettingsError
+from mvgrl.graphs.tables import from_tables
 from mvgrl.settings import Output, Settings
 
 QUICK = dict(hidden=8, epochs=3, device="cpu")
@@ -350,3 +352,39 @@ def test_verbose_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:
 def test_input_other_than_a_graph_is_rejected() -> None:
     with pytest.raises(InputError):
         NodeEmbedder(**QUICK).fit("not a graph")
+
+
+def test_neighbors_are_the_nearest_vectors_with_their_ids() -> None:
+    edges = pd.DataFrame({"source": list("aabbcdef"), "target": list("bccddefa")})
+    embedder = NodeEmbedder(hidden=8, epochs=3, device="cpu").fit(edges)
+    found = embedder.neighbors(["b", "f"], k=3)
+    assert list(found.columns) == ["query", "rank", "id", "cosine"]
+    assert found["query"].tolist() == ["b"] * 3 + ["f"] * 3
+    assert found["rank"].tolist() == [1, 2, 3] * 2
+    vectors = embedder.embedding_ / np.linalg.norm(embedder.embedding_, axis=1, keepdims=True)
+    cosines = pd.Series(vectors @ vectors[list(embedder.ids_).index("b")], index=embedder.ids_).drop("b")
+    expected = cosines.sort_values(ascending=False)[:3]
+    assert found["id"][:3].tolist() == expected.index.tolist()
+    np.testing.assert_allclose(found["cosine"][:3], expected, rtol=1e-5)
+    assert embedder.neighbors("b", k=1, table="arrow").column("id").to_pylist() == [expected.index[0]]
+
+
+def test_neighbors_of_unknown_ids_and_of_loaded_models_are_refused(tmp_path: Path) -> None:
+    embedder = NodeEmbedder(hidden=4, epochs=1, device="cpu").fit(nx.relabel_nodes(nx.path_graph(5), "node{}".format))
+    with pytest.raises(InputError, match="there is no id 'node9'; did you mean 'node"):
+        embedder.neighbors("node9")
+    embedder.save(tmp_path / "model")
+    with pytest.raises(InputError, match="a loaded model has no vectors to search"):
+        mvgrl.load(tmp_path / "model").neighbors("node1")
+
+
+def test_neighbors_in_a_bipartite_graph_are_named_with_their_sides() -> None:
+    edges = pa.table({"user": [1, 1, 2, 3, 3], "item": [1, 2, 2, 3, 1]})
+    embedder = NodeEmbedder(hidden=4, epochs=1, device="cpu").fit(from_tables(edges, bipartite=True))
+    found = embedder.neighbors([("user", 1)], k=5)
+    assert list(found.columns) == ["query", "rank", "side", "id", "cosine"]
+    sides = zip(found["side"], found["id"], strict=True)
+    assert sorted(sides) == [("item", 1), ("item", 2), ("item", 3), ("user", 2), ("user", 3)]
+    with pytest.raises(InputError, match=r"there is no id 1; give a tuple \(side, id\)"):
+        embedder.neighbors(1)
+    assert embedder.vectors().index.names == ["side", "id"]

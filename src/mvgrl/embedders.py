@@ -19,10 +19,20 @@ from sklearn.utils.validation import check_is_fitted
 from mvgrl.automatic import Resolved, check_vectors_fit, resolve
 from mvgrl.display import as_html, parameters_section
 from mvgrl.errors import GraphWarning, InputError, SettingsError, shown
-from mvgrl.frames import Rows, check_container, column_names, contained, rows_of, to_table
+from mvgrl.frames import (
+    Rows,
+    check_container,
+    column_names,
+    contained,
+    neighbor_table,
+    rows_of,
+    rows_with,
+    to_table,
+)
 from mvgrl.graphs.convert import to_named
 from mvgrl.graphs.edge_lists import dimensions
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.neighbors import nearest
 from mvgrl.pretrained import load_model, save_model, vector_summary
 from mvgrl.progress import progress_for
 from mvgrl.runtime import resolve_device
@@ -108,6 +118,20 @@ class _Embedder(  # type: ignore[call-arg]
             raise InputError("features are given without their graph; give both")
         found = self.trained_.vectors(output=self._output())  # an error for a loaded model, which has no graph
         return to_table(table, self._rows, found)
+
+    def neighbors(self, ids: Any, k: int = 10, *, approximate: bool | None = None, table: str = "pandas") -> Any:
+        """Return the k nearest training nodes (or graphs) of each id, by the cosine of their vectors, as a table.
+
+        Its columns are ``query``, ``rank``, ``id`` and ``cosine``. In a bipartite graph an id is a tuple (side, id).
+        Beyond a million vectors, or if ``approximate`` is true, usearch finds almost all of the nearest.
+        """
+        check_is_fitted(self, "trained_")
+        if not hasattr(self, "embedding_"):
+            raise InputError("a loaded model has no vectors to search; embed a graph with vectors(graph), and search "
+                             "them with mvgrl.neighbors.nearest")  # fmt: skip
+        wanted = [ids] if isinstance(ids, (str, bytes, tuple)) or np.ndim(ids) == 0 else list(ids)
+        found = nearest(self.embedding_, rows_with(self._rows, wanted), k, approximate=approximate)
+        return neighbor_table(table, self._rows, wanted, found)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what ``transform`` and ``fit_transform`` return: "default" (an array), "pandas" or "polars".

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mvgrl.errors import InputError, SettingsError, check_name
+from mvgrl.errors import InputError, SettingsError, check_name, shown
 from mvgrl.graphs.named import NamedGraph
+from mvgrl.neighbors import Neighbors, closest_ids
 
 TABLES = ("pandas", "polars", "arrow")
 CONTAINERS = ("default", "pandas", "polars")  # of scikit-learn's set_output
@@ -60,10 +61,44 @@ def to_table(kind: str, rows: Rows, vectors: np.ndarray) -> Any:
             index = pandas.MultiIndex.from_arrays([rows.groups, rows.ids], names=[rows.level, "id"])
         return pandas.DataFrame(vectors, index=index, columns=names)
     given = {"id": rows.ids} if rows.groups is None else {rows.level: rows.groups, "id": rows.ids}
-    columns = given | dict(zip(names, vectors.T, strict=True))
-    if kind == "polars":
-        return _package("polars").DataFrame(columns)
-    return _package("pyarrow").table(columns)
+    return _of_columns(kind, given | dict(zip(names, vectors.T, strict=True)))
+
+
+def _of_columns(kind: str, columns: dict[str, np.ndarray]) -> Any:
+    return {
+        "pandas": lambda: _package("pandas").DataFrame(columns),
+        "polars": lambda: _package("polars").DataFrame(columns),
+        "arrow": lambda: _package("pyarrow").table(columns),
+    }[kind]()
+
+
+def rows_with(rows: Rows, wanted: list[Any]) -> list[int]:
+    """Find the row of every id; where ids may repeat, of every tuple of its graph or side and the id.
+
+    >>> rows_with(Rows(np.array(["ann", "bob"])), ["bob"])
+    [1]
+    """
+    ids = rows.ids.tolist()
+    keys = ids if rows.groups is None else list(zip(rows.groups.tolist(), ids, strict=True))
+    place = {key: row for row, key in enumerate(keys)}
+    for one in wanted:
+        if one not in place:
+            form = "" if rows.groups is None else f"; give a tuple ({rows.level}, id)"
+            closest = closest_ids(str(one), rows.ids.astype(str))
+            raise InputError(f"there is no id {shown(one)}{form}; {closest}")
+    return [place[one] for one in wanted]
+
+
+def neighbor_table(kind: str, rows: Rows, wanted: list[Any], found: Neighbors) -> Any:
+    """Return the neighbours of each id as a table: query, rank, id and cosine; with the group of the id, if any."""
+    check_name("table", kind, TABLES)
+    count, k = found.rows.shape
+    others = found.rows.ravel()
+    queries = [str(one) if isinstance(one, tuple) else one for one in wanted]
+    columns = {"query": np.repeat(np.array(queries), k), "rank": np.tile(np.arange(1, k + 1), count)}
+    if rows.groups is not None:
+        columns[rows.level] = rows.groups[others]
+    return _of_columns(kind, columns | {"id": rows.ids[others], "cosine": found.cosines.ravel()})
 
 
 def contained(kind: str, rows: Rows, vectors: np.ndarray) -> Any:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from mvgrl.errors import InputError, SettingsError
+from mvgrl.errors import InputError, SettingsError, shown
 
 EXACT_UP_TO = 1_000_000  # vectors that are all compared, unless asked otherwise
 _BLOCK = 2**25  # cosines of a block of queries: 128 megabytes in single precision
 _GATHERED = 2**22  # numbers converted to double precision at a time
 _ROUNDING = 1e-5  # more than the error of a cosine in single precision
+_COMPARED = 20_000  # ids that are compared with an unknown one
 _DIGITS = 12  # cosines that agree to so many digits are ties
 
 
@@ -54,6 +56,22 @@ def nearest(vectors: Any, queries: Any, k: int = 10, *, approximate: bool | None
         return _approximate(matrix, lengths, rows, k)
     found = [_best(matrix, lengths, row, near, k) for row, near in _cosines(matrix, lengths, rows)]
     return Neighbors(np.stack([one for one, _ in found]), np.stack([values for _, values in found]))
+
+
+def closest_ids(name: str, names: np.ndarray) -> str:
+    """Name the ids that are written almost like this one, or examples, for an error message.
+
+    >>> closest_ids("anne", np.array(["ann", "bob"]))
+    "did you mean 'ann'?"
+    """
+    known = np.unique(names)
+    if len(known) > _COMPARED:  # comparing takes long: among very many, only those that begin or end alike
+        alike = np.char.startswith(known, name[:2]) | np.char.endswith(known, name[-3:])
+        known = known[alike][:_COMPARED]
+    near = get_close_matches(name, known.tolist(), n=3)
+    if near:
+        return f"did you mean {' or '.join(shown(one) for one in near)}?"
+    return f"its ids are like {', '.join(shown(one) for one in names[:3].tolist())}"
 
 
 def row_lengths(matrix: np.ndarray) -> np.ndarray:

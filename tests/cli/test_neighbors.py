@@ -111,3 +111,13 @@ def test_usearch_that_is_missing_is_named(refused, table, monkeypatch):
 )
 def test_bad_options_are_refused(refused, table, graphs, line, words):
     refused(f"neighbors {line}", *words)
+
+
+def test_ids_of_both_sides_of_a_bipartite_graph_need_their_side(run, refused):
+    vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], np.float32)
+    sides = np.array(["user", "user", "item"])
+    write_embeddings("sides.parquet", Embeddings(np.array([1, 2, 1]), vectors, sides=sides))
+    refused("neighbors sides.parquet 1", "the id '1' is in 2 sides", "'user', 'item'", "--side")
+    refused("neighbors sides.parquet 1 --graph user", "no column 'graph'")
+    found = run("neighbors sides.parquet 1 --side item -k 1 --json").json["neighbors"]
+    assert [(one["query_side"], one["side"], one["id"]) for one in found] == [("item", "user", 2)]

@@ -272,3 +272,17 @@ def test_many_train_nodes_have_the_same_optimum(monkeypatch):
     usual = logistic_fit(points, labels, TRAIN, TEST, strengths=[1.0]).probabilities
     monkeypatch.setattr(logistic, "_MANY", 10)
     assert logistic_fit(points, labels, TRAIN, TEST, strengths=[1.0]).probabilities == pytest.approx(usual, abs=1e-9)
+
+
+def test_large_problems_are_solved_well_enough_to_predict_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 5, 600)
+    codes = np.eye(5)[labels] @ rng.normal(size=(5, 8)) + rng.normal(size=(600, 8))
+    parts = {"train": range(200), "val": range(200, 300), "nodes": range(300, 600)}
+    exact = logistic_fit(codes, labels, **parts)
+    monkeypatch.setattr("mvgrl.evaluation.logistic._LARGE", 100)
+    found = logistic_fit(codes, labels, **parts)
+    assert found.strengths == exact.strengths
+    assert (found.predictions == exact.predictions).mean() > 0.99
+    np.testing.assert_allclose(found.probabilities, exact.probabilities, atol=0.01)
+    assert not np.array_equal(found.probabilities, exact.probabilities)

@@ -24,6 +24,7 @@ def run(
     output: Annotated[Path | None, flag("Write a table instead: .csv, .tsv or .parquet.", alias="-o")] = None,
     id_column: Annotated[str | None, flag("The id column of the vectors (id).")] = None,
     graph: Annotated[str | None, flag("The graph of the ids, if the table has several graphs.")] = None,
+    side: Annotated[str | None, flag("The side of the ids, if the table is of a bipartite graph.")] = None,
     approximate: Annotated[bool, flag("Search with usearch, as is done beyond a million vectors.")] = False,
     exact: Annotated[bool, flag("Compare all vectors, however many there are.")] = False,
     common: Common = Common(),  # noqa: B008 (frozen)
@@ -38,7 +39,8 @@ def run(
 
     Up to a million vectors, all are compared; beyond, usearch (pip install 'mvgrl[search]') finds almost all of the
     nearest. Ties are in the order of the table. A vector of zeros has no direction and is nobody's neighbour. If the
-    table has a column graph, neighbours may be in any graph; an id that several graphs have needs --graph.
+    table has a column graph, neighbours may be in any graph; an id that several graphs have needs --graph; in a
+    bipartite graph, an id that both sides have needs --side.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def run(
     from mvgrl.tables.embeddings import read_embeddings
 
     table = read_embeddings(vectors, id_column=id_column)
-    rows = _rows(table, list(dict.fromkeys(ids)), graph, vectors)
+    rows = _rows(table, list(dict.fromkeys(ids)), {"graph": graph, "side": side}, vectors)
     with console.busy("searching"):
         found = nearest(table.vectors, rows, k, approximate=True if approximate else False if exact else None)
     if not found.exact:
@@ -85,30 +87,34 @@ def run(
     console.result(outcome, aligned(columns))
 
 
-def _rows(table: Embeddings, ids: list[str], graph: str | None, path: Path) -> list[int]:
-    """Find the row of every id; an id is written as in the table."""
+def _rows(table: Embeddings, ids: list[str], chosen: dict[str, str | None], path: Path) -> list[int]:
+    """Find the row of every id; an id is written as in the table, and unique within its graph or side."""
     import numpy as np
 
-    names = table.ids.astype(str)
-    allowed = np.ones(len(names), bool)
-    if graph is not None:
-        if table.graph_ids is None:
-            raise SettingsError(f"{path} has no column 'graph'; omit --graph")
-        graphs = table.graph_ids.astype(str)
-        allowed = graphs == graph
+    from mvgrl.neighbors import closest_ids
+
+    names, level, groups = table.ids.astype(str), *_groups(table)
+    for name, value in chosen.items():
+        if value is not None and (name != level or groups is None):
+            raise SettingsError(f"{path} has no column {name!r}; omit --{name}")
+    group, allowed = chosen.get(level), np.ones(len(names), bool)
+    if group is not None and groups is not None:
+        allowed = groups.astype(str) == group
         if not allowed.any():
-            raise InputError(f"{path} has no graph {shown(graph)}; {_closest(graph, graphs)}")
+            raise InputError(f"{path} has no {level} {shown(group)}; {closest_ids(group, groups.astype(str))}")
     rows = []
     for one in ids:
         found = np.flatnonzero((names == one) & allowed)
         if not len(found):
-            where = "" if graph is None else f" in graph {shown(graph)}"
-            raise InputError(f"{path} has no id {shown(one)}{where}; {_closest(one, names[allowed])}")
+            where = "" if group is None else f" in {level} {shown(group)}"
+            raise InputError(f"{path} has no id {shown(one)}{where}; {closest_ids(one, names[allowed])}")
         if len(found) > 1:
-            assert table.graph_ids is not None  # ids are unique within a graph
-            several = ", ".join(shown(value) for value in table.graph_ids[found[:5]].tolist())
-            raise InputError(f"the id {shown(one)} is in {len(found)} graphs of {path}, such as {several}; choose one "
-                             "with --graph")  # fmt: skip
+            assert groups is not None  # ids are unique within a graph or side
+            several = ", ".join(shown(value) for value in groups[found[:5]].tolist())
+            raise InputError(
+                f"the id {shown(one)} is in {len(found)} {level}s of {path}, such as {several}; "
+                f"choose one with --{level}"
+            )
         if not table.vectors[found[0]].any():
             raise InputError(f"the vector of {shown(one)} in {path} is all zeros, so it has no nearest neighbours; "
                              "omit the id")  # fmt: skip
@@ -116,31 +122,19 @@ def _rows(table: Embeddings, ids: list[str], graph: str | None, path: Path) -> l
     return rows
 
 
-def _closest(name: str, names: np.ndarray) -> str:
-    """Name the ids that are written almost like this one, or an example."""
-    from difflib import get_close_matches
-
-    import numpy as np
-
-    known = np.unique(names)
-    # Comparing takes long, so among very many only those that begin or end alike are compared.
-    if len(known) > 20_000:
-        alike = np.char.startswith(known, name[:2]) | np.char.endswith(known, name[-3:])
-        near = get_close_matches(name, known[alike][:20_000].tolist(), n=3)
-    else:
-        near = get_close_matches(name, known.tolist(), n=3)
-    if near:
-        return f"did you mean {' or '.join(shown(one) for one in near)}?"
-    return f"its ids are like {', '.join(shown(one) for one in names[:3].tolist())}"
+def _groups(table: Embeddings) -> tuple[str, np.ndarray | None]:
+    """Return what tells equal ids apart: the graphs of the nodes, the sides of a bipartite graph, or nothing."""
+    return ("side", table.sides) if table.sides is not None else ("graph", table.graph_ids)
 
 
 def _columns(table: Embeddings, rows: list[int], found: Neighbors) -> dict[str, np.ndarray]:
-    """Return a row per query and rank; ids with their graphs if there are several."""
+    """Return a row per query and rank; ids with their graphs or sides if they have any."""
     import numpy as np
 
     count, k = found.rows.shape
     queries, others = np.repeat(np.array(rows, np.int64), k), found.rows.ravel()
     columns = {"query": table.ids[queries], "rank": np.tile(np.arange(1, k + 1), count)}
-    if table.graph_ids is not None:
-        columns = {"query_graph": table.graph_ids[queries]} | columns | {"graph": table.graph_ids[others]}
+    level, groups = _groups(table)
+    if groups is not None:
+        columns = {f"query_{level}": groups[queries]} | columns | {level: groups[others]}
     return columns | {"id": table.ids[others], "cosine": found.cosines.ravel()}

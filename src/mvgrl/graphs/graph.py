@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 MADE_UNDIRECTED = "directed edges made undirected"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """One graph, or many graphs as the diagonal blocks of one adjacency matrix.
 
@@ -83,6 +83,10 @@ class Graph:
         """
         graphs = "one graph" if self.count == 1 else f"{self.count:,} graphs"
         return f"{graphs}, {self.nodes:,} nodes, {self.edges:,} edges"
+
+    def __repr__(self) -> str:
+        width = "" if self.features is None else f", {self.features.shape[1]:,} features"
+        return f"{type(self).__name__}({self.size_text}{width})"
 
     @property
     def sizes(self) -> np.ndarray:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mvgrl.tables.encoders import TableEncoder
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NamedGraph:
     """One or many graphs with ids and labels, as arrays of numbers or text, never of Python objects.
 
@@ -25,6 +25,8 @@ class NamedGraph:
     >>> named = NamedGraph(Graph.from_edges([0, 1], [1, 2]), np.array(["ann", "bob", "cy"]))
     >>> named.node_ids[named.graph.adjacency[[1]].indices].tolist()
     ['ann', 'cy']
+    >>> named
+    NamedGraph(Graph(one graph, 3 nodes, 2 edges), ids 'ann', 'bob', 'cy')
     """
 
     graph: Graph
@@ -54,6 +56,10 @@ class NamedGraph:
                 there = f"there are {nodes} nodes in {graphs} graphs"
                 raise InputError(f"{name} has shape {values.shape}, but {there}; give one per {each}")
             check_text(values, name, allow_empty=name == "labels")
+
+    def __repr__(self) -> str:
+        ids = ", ".join(shown(one) for one in self.node_ids[:3].tolist())
+        return f"{type(self).__name__}({self.graph!r}, ids {ids}{', …' if len(self.node_ids) > 3 else ''})"
 
     @property
     def notes(self) -> tuple[str, ...]:
