@@ -89,3 +89,12 @@ def test_fewer_different_vectors_than_clusters_are_noted(run, folder):
 )
 def test_bad_options_are_refused(refused, table, flags, words):
     refused(f"cluster v.parquet {flags}", *words)
+
+
+def test_sides_of_a_bipartite_graph_are_kept_apart_in_the_table(run, folder):
+    vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], np.float32)
+    write_embeddings("v.parquet", Embeddings(np.array([1, 2, 1]), vectors, sides=np.array(["user", "user", "item"])))
+    run("cluster v.parquet -k 2 -o clusters.csv")
+    lines = Path("clusters.csv").read_text().splitlines()
+    assert lines[0] == "side,id,cluster"
+    assert [line.split(",")[:2] for line in lines[1:]] == [['"user"', "1"], ['"user"', "2"], ['"item"', "1"]]

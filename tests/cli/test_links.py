@@ -108,3 +108,10 @@ def test_many_graphs_and_tiny_ones_are_refused(run, many_graphs):
     assert "6 graphs; links are predicted in a single one" in outcome.err
     Path("path.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(10)))
     assert "10 edges; link prediction needs at least 20" in run(f"links path.csv {SMALL}", code=2).err
+
+
+def test_bipartite_graphs_are_refused(refused, folder):
+    rows = [f"{user},{item}" for user in range(10) for item in range(5)]
+    Path("edges.csv").write_text("\n".join(["user,item", *rows]) + "\n")
+    outcome = refused(f"links edges.csv --bipartite -q {SMALL}", "edges.csv is bipartite", "omit --bipartite")
+    assert outcome.count("\n") == 1

@@ -64,8 +64,9 @@ def run(
         raise SettingsError(f"-k is {number}, but {vectors} has {len(table.vectors):,} vectors; use at most as many")
     with console.busy("clustering"):
         found = find_clusters(table.vectors, number, most=max_k or _MOST, seed=seed or 0)
-    graphs = {} if table.graph_ids is None else {"graph": table.graph_ids}
-    write_table(output, graphs | {"id": table.ids, "cluster": found.labels})
+    groups = {"graph": table.graph_ids, "side": table.sides}
+    columns = {name: values for name, values in groups.items() if values is not None}
+    write_table(output, columns | {"id": table.ids, "cluster": found.labels})
     count = len(found.sizes)
     if number == "auto":
         tried = f"2 to {max(found.tried)}" if found.tried else "none: too few different vectors"

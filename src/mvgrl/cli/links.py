@@ -80,6 +80,9 @@ def run(
     if job.settings.task != "node":
         raise InputError(f"{graph} has {job.named.graph.count:,} graphs; links are predicted in a single one: give one "
                          "of them (edges without a column 'graph' are one graph)")  # fmt: skip
+    if job.named.sides is not None:
+        raise InputError(f"{graph} is bipartite, but links are compared with common neighbours, which its two sides "
+                         "do not have; omit --bipartite if the ids of both columns name the same things")  # fmt: skip
     results = _scored(job, splits, test_fraction)
     best = best_model(results)
     outcome = _outcome(job, results, best)
