@@ -1,22 +1,42 @@
-"""The Python code in the documentation runs as printed."""
+"""The commands of the documentation on experiments run as printed; other pages have tests of their own."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "python.md"
+from mvgrl.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+LONG = "mvgrl reproduce all"  # runs what is missing of every experiment, for days
 
 
-@pytest.mark.filterwarnings("ignore::mvgrl.errors.GraphWarning")
-def test_python_page_runs() -> None:
-    names: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, PAGE.name, "exec"), names)
-    assert names["embedder"].ids_.tolist() == ["ann", "bob", "cy", "dan"]
-    assert names["frame"].index.tolist() == ["ann", "bob", "cy", "dan", "eve"]
-    assert names["frame"].equals(names["vectors"])
-    assert names["eve"].shape == (2,)
-    assert names["arrow"].column_names == ["id", "e0", "e1"]
+def commands() -> list[str]:
+    pages = [(ROOT / "docs" / name).read_text() for name in ("reproducibility.md", "ablations.md")]
+    blocks = [block for page in pages for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
+    lines = [line.partition("#")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line for line in dict.fromkeys(lines) if line.startswith("mvgrl ") and line != LONG]
+
+
+def test_there_are_commands() -> None:
+    assert len(commands()) >= 8
+
+
+@pytest.mark.parametrize("line", commands())
+def test_commands_on_experiments_need_no_new_runs(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "results").mkdir()
+    ledger = tmp_path / "results" / "runs.jsonl"
+    shutil.copy(ROOT / "results" / "runs.jsonl", ledger)
+    monkeypatch.chdir(tmp_path)
+    before = len(ledger.read_text().splitlines())
+    assert main(shlex.split(line)[1:]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.strip() or "wrote" in shown.err
+    assert ": seed" not in shown.err  # what a run would say
+    assert len(ledger.read_text().splitlines()) == before
