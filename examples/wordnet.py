@@ -50,6 +50,8 @@ say(f"{len(embedder.history_)} epochs; {embedder.choices_['vector']}")
 
 # Evaluate: a probe trained on a tenth of the synsets, beside features that need no training, of the same length.
 labels, words = named.labels, named.graph.features
+assert labels is not None
+assert words is not None
 adjacency = named.graph.adjacency + sp.eye_array(named.graph.nodes)
 step = sp.diags_array(1 / adjacency.sum(axis=1)) @ adjacency
 length = min(vectors.shape[1], words.shape[1] - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -12,6 +13,14 @@ import pytest
 from mvgrl.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
+LABELS = {
+    "cosine": "cosine",
+    "logistic": "logistic",
+    "combined": "combined",
+    "adamic_adar": "Adamic–Adar",
+    "common_neighbors": "common neighbours",
+    "degree_product": "degree product",
+}
 LONG = "mvgrl reproduce all"  # runs what is missing of every experiment, for days
 
 
@@ -40,3 +49,15 @@ def test_commands_on_experiments_need_no_new_runs(
     assert shown.out.strip() or "wrote" in shown.err
     assert ": seed" not in shown.err  # what a run would say
     assert len(ledger.read_text().splitlines()) == before
+
+
+def test_numbers_on_links_match_the_results() -> None:
+    page = (ROOT / "docs" / "using_vectors.md").read_text()
+    found = json.loads((ROOT / "results" / "benchmarks" / "links.json").read_text())
+    assert f"`{found['command'].removesuffix(' --json')}` gives" in page
+    for name, scores in found["models"].items():
+        cells = [
+            f"{scores[score]['mean']:.3f} ± {scores[score]['std']:.3f}"
+            for score in ("auc", "average_precision", "hits")
+        ]
+        assert f"| {LABELS[name]} | {' | '.join(cells)} |" in page
