@@ -8,6 +8,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mvgrl.cli import main
@@ -61,3 +62,16 @@ def test_numbers_on_links_match_the_results() -> None:
             for score in ("auc", "average_precision", "hits")
         ]
         assert f"| {LABELS[name]} | {' | '.join(cells)} |" in page
+
+
+def test_numbers_on_communities_and_cost_match_the_results() -> None:
+    page = " ".join((ROOT / "docs" / "reproducibility.md").read_text().split())
+    folder = ROOT / "results" / "benchmarks"
+    for name, found in json.loads((folder / "communities.json").read_text())["nmi"].items():
+        means = " | ".join(f"{np.mean(found[kind]):.3f}" for kind in ("default", "degrees", "spectral clustering"))
+        assert f"| {', '.join(name.split(', ')[:2])} | {means} |" in page
+    cost = json.loads((folder / "vectors.json").read_text())
+    cora, pubmed = (f"{cost[name]['seconds_ratio']:.2f}" for name in ("cora-linqs", "pubmed"))
+    memory = [f"{cost[name]['bytes_ratio']:.2f}" for name in ("cora-linqs", "pubmed")]
+    assert f"take {cora} times the time and {memory[0]} times the memory on Cora" in page
+    assert f"and {pubmed} and {memory[1]} times on PubMed" in page
