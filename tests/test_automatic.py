@@ -245,3 +245,11 @@ def test_vectors_that_do_not_fit_into_memory_are_rejected_before_training(input_
     check_vectors_fit(graph, settings, default, memory=size)
     input_error(lambda: check_vectors_fit(graph, settings, default, memory=size - 1), "1,000 nodes", "dim", "beside")
     check_vectors_fit(graph, settings, Output(**smaller).for_task("node"), memory=size - 1)
+
+
+def test_large_graphs_on_a_cpu_are_told_of_the_faster_sampler() -> None:
+    large, small = (Graph.from_edges([0], [1], nodes=nodes, features=np.ones((nodes, 2))) for nodes in (60_000, 100))
+    hint = "the sampler walk is faster on a CPU"
+    assert hint in resolve(large, {"task": "node"}, memory=2**40).choices["sampler"]
+    assert hint not in resolve(small, {"task": "node"}, memory=2**40).choices["sampler"]
+    assert hint not in resolve(large, {"task": "node"}, device="cuda", memory=2**40).choices["sampler"]

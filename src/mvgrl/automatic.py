@@ -25,6 +25,7 @@ TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 _BYTES_OF_POSITIONS = 11_000  # measured at 100,000 nodes, per node
+_SLOW_NODES = 50_000  # from which training on the whole graph takes hours on a few cores
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def resolve(
     memory = machine_memory(str(device)) if memory is None else memory
     settings = _resolve_features(graph, settings, memory, choices)
     settings = _resolve_views(graph, settings, device, choices)
-    settings = _resolve_sampler(graph, settings, memory, choices)
+    settings = _resolve_sampler(graph, settings, device, memory, choices)
     return Resolved(settings, choices)
 
 
@@ -170,7 +171,9 @@ def _resolve_views(graph: Graph, settings: Settings, device: torch.device, choic
     return replace(settings, views=tuple(views))
 
 
-def _resolve_sampler(graph: Graph, settings: Settings, memory: int, choices: dict[str, str]) -> Settings:
+def _resolve_sampler(
+    graph: Graph, settings: Settings, device: torch.device, memory: int, choices: dict[str, str]
+) -> Settings:
     """Use the whole graph in each step if that takes less than half of the memory, else samples."""
     if settings.task == "graph":
         return replace(settings, sampler="full") if settings.sampler == AUTO else settings
@@ -186,7 +189,8 @@ def _resolve_sampler(graph: Graph, settings: Settings, memory: int, choices: dic
     step = graph.nodes * settings.hidden * settings.layers * _BYTES_OF_STEP
     reason = f"a step needs about {_gigabytes(step)} of {_gigabytes(memory)}"
     if step <= memory / 2:
-        choices["sampler"] = f"whole graph in each step ({reason})"
+        slow = "; the sampler walk is faster on a CPU" if device.type == "cpu" and graph.nodes > _SLOW_NODES else ""
+        choices["sampler"] = f"whole graph in each step ({reason}{slow})"
         return replace(settings, sampler="full")
     given = {name: getattr(settings, name) or default for name, default in BY_SAMPLER["auto"].items()}
     choices["sampler"] = f"samples of {given['sample_size']:,} nodes by random walks (with all nodes, {reason})"
