@@ -75,3 +75,5 @@ def test_numbers_on_communities_and_cost_match_the_results() -> None:
     memory = [f"{cost[name]['bytes_ratio']:.2f}" for name in ("cora-linqs", "pubmed")]
     assert f"take {cora} times the time and {memory[0]} times the memory on Cora" in page
     assert f"and {pubmed} and {memory[1]} times on PubMed" in page
+    large = cost["positions of 1,000,000 nodes"]
+    assert f"five million edges take {large['seconds'] / 60:.0f} minutes and {large['bytes'] / 2**30:.1f} GB" in page
