@@ -58,7 +58,7 @@ def main() -> None:
     for nodes in options.positions:
         results[f"positions of {nodes:,} nodes"] = alone(positioned, nodes)
     if options.json:
-        print(json.dumps(results, indent=2))
+        print(json.dumps({"epochs": options.epochs, **results}, indent=2))
         return
     for name, found in results.items():
         if "paper" in found:

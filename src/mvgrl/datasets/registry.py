@@ -143,5 +143,5 @@ def _read(info: DatasetInfo, found: Found) -> Dataset:
         )
         logger.warning(message, found.folder, *counts, *published)
     named = {"splits": contents.splits, "classes": contents.classes, "source": found.source, "texts": contents.texts}
-    graph = replace(graph, notes=())  # how a published dataset is read is no news to its user
+    graph = replace(graph, notes=())  # users of a published dataset know how it is read
     return Dataset(info.name, graph, contents.target, info.task, **named)  # type: ignore[arg-type]

@@ -115,18 +115,16 @@ def fit_products(
     columns = products(vectors, np.concatenate(chosen)).astype(np.float64)
     scale = float(np.sqrt(columns.var(axis=0).sum())) or 1.0
     truth = np.repeat([1, 0], [len(one) for one in chosen])
-    best, best_precision = None, -1.0
+    models, precisions = [], []
     for strength in strengths:
         fitted = _logistic(columns / scale, truth, strength)
         model = Linear(fitted.weights / scale, fitted.constant, strength)
         if val is None or len(strengths) == 1:
             return model
         scores = [weighted_products(vectors, one, model.weights, model.constant) for one in val]
-        precision = ranking_scores(*scores)["average_precision"]
-        if precision > best_precision:  # ties go to the stronger regularisation
-            best, best_precision = model, precision
-    assert best is not None
-    return best
+        models.append(model)
+        precisions.append(ranking_scores(*scores)["average_precision"])
+    return models[int(np.argmax(precisions))]  # the first of the best, so ties go to the stronger regularisation
 
 
 def fit_combined(parts: Sequence[PairScores]) -> Linear:
