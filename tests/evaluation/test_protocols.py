@@ -12,8 +12,10 @@ from sklearn.datasets import make_blobs
 from mvgrl.datasets import Dataset
 from mvgrl.evaluation import clustering_scores, cross_validate, linear_probe, logistic_probe, protocols
 from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
-from mvgrl.evaluation.random_probe import random_10_accuracy
+from mvgrl.evaluation.random_probe import random_10_accuracy, tuning_nodes
 from mvgrl.evaluation.scores import SCORES
+from mvgrl.evaluation.splits import random_splits
+from mvgrl.evaluation.svm import shuffled_folds
 from mvgrl.graphs import Graph
 from mvgrl.methods import Outcome
 
@@ -96,10 +98,34 @@ def test_predictions_are_scored_directly(vectors) -> None:
     labels = vectors[1]
     guesses = labels.copy()
     guesses[SPLITS["test"][:9]] = (guesses[SPLITS["test"][:9]] + 1) % 3
-    (scores,) = measure(["linear-probe"], Evaluation(dataset("node", labels), [Outcome(predictions=guesses)], [0], CPU))
-    assert scores == {"accuracy": 90.0, "validation": 100.0}
+    evaluation = Evaluation(dataset("node", labels), [Outcome(predictions=guesses)], [0], CPU)
+    (scores,) = measure(["linear-probe", "converged-probe"], evaluation)
+    assert scores == {"accuracy": 90.0, "validation": 100.0, "logistic": 90.0}
     with pytest.raises(ValueError, match="predictions have no vectors"):
         measure(["clustering"], Evaluation(dataset("node", labels), [Outcome(predictions=guesses)], [0], CPU))
+
+
+def test_predictions_on_random_splits_are_scored_on_their_test_nodes_without_the_tuning_nodes(vectors) -> None:
+    labels = vectors[1]
+    splits = random_splits(labels, count=3)
+    scored = [np.setdiff1d(split["test"], tuning_nodes(len(labels))) for split in splits]
+    outcomes = []
+    for nodes in scored:
+        guesses = (labels + 1) % 3  # all wrong but for half of the scored nodes
+        guesses[nodes[::2]] = labels[nodes[::2]]
+        outcomes.append(Outcome(predictions=guesses))
+    evaluation = Evaluation(dataset("node", labels), outcomes, [0, 1, 2], CPU, splits=3)
+    found = measure(["random-10-10-80", "random-20-80"], evaluation)
+    assert found == [{"random_10": pytest.approx(100 * len(nodes[::2]) / len(nodes))} for nodes in scored]
+
+
+def test_predictions_for_graphs_are_averaged_over_the_folds_of_the_seed(vectors) -> None:
+    labels = vectors[1]
+    folds = [held for _, held in shuffled_folds(10, 4, 0).split(labels, labels)]
+    guesses = labels.copy()
+    guesses[folds[3]] = (labels[folds[3]] + 1) % 3
+    (scores,) = measure(["nested-svm"], Evaluation(dataset("graph", labels), [Outcome(predictions=guesses)], [4], CPU))
+    assert scores == {"nested": pytest.approx(90.0)}
 
 
 def test_a_score_is_defined_once_with_its_unit_and_digits() -> None:

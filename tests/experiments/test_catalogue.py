@@ -96,7 +96,7 @@ def test_the_number_of_runs_depends_on_the_dataset() -> None:
 
 
 def test_experiments_of_default_vectors_start_from_the_default_settings() -> None:
-    found = {name: one for name, one in EXPERIMENTS.items() if one.preset}
+    found = {name: one for name, one in EXPERIMENTS.items() if one.preset and one.group != "Arena"}
     assert all(name.startswith("default-") for name in found)
     assert all(one.axis or one.variants[0].id == "default" for one in found.values())
     for one in found.values():
@@ -113,6 +113,18 @@ def test_experiments_of_default_vectors_start_from_the_default_settings() -> Non
     assert ids("default-vectors-random", "dblp") != ids("default-vectors-random", "wordnet-text")
     split = [name for name, one in found.items() if one.splits > 1]
     assert split == ["default-vectors-random", "default-sizes-random", "default-vectors-structure-random"]
+
+
+@pytest.mark.parametrize("name", ["arena-nodes", "arena-clusters", "arena-graphs"])
+def test_systems_of_the_arena_differ_only_in_what_is_theirs(name: str) -> None:
+    one = EXPERIMENTS[name]
+    for dataset in one.datasets:
+        recipes, rows = one.recipes(dataset), {row.id: row for row in one.variants_for(dataset)}
+        assert len({(recipe.id, rows[row].method) for row, recipe in recipes.items()}) == len(rows)
+        for row, recipe in recipes.items():
+            assert (recipe.settings, recipe.weight_decay) == (Settings(task=task_of(dataset)), 0.0)
+            system = rows[row].how.for_dataset(dataset)
+            assert recipe.method == ({"name": system.name, **system.parameters} if system.source else {})
 
 
 def test_each_ablation_has_a_row_equal_to_the_recipe_where_the_paper_does() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from mvgrl.automatic import resolve
 from mvgrl.datasets import Dataset, load
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation.random_probe import random_10_accuracy, random_20_accuracy
+from mvgrl.evaluation.splits import random_splits
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.experiment import Experiment, Variant
 from mvgrl.experiments.ledger import Ledger
@@ -46,9 +47,6 @@ class Unseeded(Recorded):
     """The same vectors for all seeds."""
 
     name, label, seeded = "recorded-unseeded", "recorded", False
-
-
-METHODS.pop("recorded"), METHODS.pop("recorded-unseeded")
 
 
 @pytest.fixture
@@ -110,6 +108,35 @@ def test_each_training_runs_once_and_every_split_is_a_line(add: Any, ledger: Led
     Recorded.calls.clear()
     reproduce(NAME, ledger, **places)
     assert not Recorded.calls
+
+
+def test_a_supervised_method_learns_from_each_split_of_its_own(
+    add: Any, ledger: Ledger, places: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[int, Any]] = []
+
+    @dataclass(frozen=True)
+    class Supervised(Method):
+        """Always wrong."""
+
+        name, label, supervised, source = "recorded-supervised", "supervised", True, "a test"
+        guesses: int = 1
+
+        def outcomes(self, dataset: Dataset, settings: Any, output: Any, seeds: Sequence[int], context: Any) -> Any:
+            assert dataset.splits is not None
+            given.append((seeds[0], dataset.splits["train"].tolist()))
+            return [Outcome(predictions=(dataset.target + 1) % 7)]
+
+    monkeypatch.setitem(METHODS, "recorded-supervised", Supervised())
+    experiment = add(variants=(Variant("supervised", method="recorded-supervised"),), runs={"node": 4}, splits=2)
+    reproduce(NAME, ledger, **places)
+    splits = random_splits(load("cora-linqs", places["data_root"]).target, count=2)
+    assert given == [(run // 2, splits[run % 2]["train"].tolist()) for run in range(4)]
+    assert [run.scores for run in ledger] == [{"random_10": 0.0}] * 4
+    recipe = experiment.recipes("cora-linqs")["supervised"]
+    assert recipe.method == {"name": "recorded-supervised", "guesses": 1}
+    changed = replace(recipe, settings=replace(recipe.settings, hidden=8))
+    assert changed.id == recipe.id != replace(recipe, method={"name": "recorded-supervised", "guesses": 2}).id
 
 
 def test_a_restart_trains_only_what_is_missing(add: Any, ledger: Ledger, places: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import mvgrl.methods
 from mvgrl.datasets import Dataset
 from mvgrl.evaluation import propagated, untrained
 from mvgrl.graphs import Graph
-from mvgrl.methods import METHODS
+from mvgrl.methods import METHODS, Method
 from mvgrl.settings import Output, literal
 from mvgrl.training import fit
 
@@ -28,7 +28,14 @@ SETTINGS = {
 
 def dataset(task: str) -> Dataset:
     graph = PATH if task == "node" else MANY
-    return Dataset("any", graph, np.zeros(4, int), task, None, ("a",), "")
+    split = {"train": np.array([0, 1]), "val": np.array([2]), "test": np.array([3])} if task == "node" else None
+    return Dataset("any", graph, np.arange(graph.nodes if task == "node" else 3) % 2, task, split, ("a", "b"), "")
+
+
+def short(name: str) -> Method:
+    """Return a method with two epochs, if it has a number of epochs of its own."""
+    method = METHODS[name]
+    return replace(method, epochs=2) if "epochs" in method.parameters else method
 
 
 def test_every_file_in_the_folder_holds_methods() -> None:
@@ -37,23 +44,25 @@ def test_every_file_in_the_folder_holds_methods() -> None:
         "__init__",
         "base",
         "factorisation",
+        "graph_data",
     }
     for name, method in METHODS.items():
         assert method.name == name
         assert method.label
+        assert bool(method.parameters) <= bool(method.source)  # hyper-parameters have a source
     assert len({method.label for method in METHODS.values()}) == len(METHODS)
 
 
 @pytest.mark.parametrize("task", ["node", "graph"])
 @pytest.mark.parametrize("name", METHODS)
 def test_an_outcome_has_a_vector_per_node_or_graph(name: str, task: str, context: Any) -> None:
-    method = METHODS[name]
+    method = short(name)
     if task not in method.tasks:
         pytest.skip(f"{name} is not for {task} tasks")
     found = method.outcomes(dataset(task), SETTINGS[task], Output(), [3, 4], context)
     assert len(found) == (2 if method.seeded else 1)
     for outcome in found:
-        points = outcome.points()
+        points = outcome.predictions if method.supervised else outcome.points()
         assert points.shape[0] == (PATH.nodes if task == "node" else MANY.count)
         assert np.isfinite(points).all()
         assert outcome.epochs == (2 if method.trains else 0)
@@ -98,7 +107,7 @@ def test_the_histogram_counts_labels_and_degrees_per_graph(context: Any) -> None
     graph = Graph.join(
         [Graph.from_edges([0, 0], [1, 2], node_labels=[5, 7, 7]), Graph.from_edges([0], [1], node_labels=[7, 7])]
     )
-    data = replace(dataset("graph"), graph=graph)
+    data = replace(dataset("graph"), graph=graph, target=np.array([0, 1]))
     (found,) = METHODS["histogram"].outcomes(data, SETTINGS["graph"], Output(), [0], context)
     np.testing.assert_array_equal(found.vectors, [[0, 2, 1, 1, 2], [0, 2, 0, 0, 2]])  # degrees 0 to 2, labels 5 and 7
     star = Graph.from_edges(np.zeros(150, int), np.arange(1, 151))

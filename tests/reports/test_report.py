@@ -170,6 +170,7 @@ def test_sections_are_in_order_and_end_with_the_settings_of_every_recipe(ledger)
         sizes,
         "Sweeps beyond the paper",  # without runs
         "Default vectors",
+        "Arena",
         "Failed runs",
         "Settings and machines",
     ]

@@ -21,7 +21,8 @@ def run(
         int | None,
         flag(
             "Number of seeds, from 0 (nodes 50, graphs 5, as in the paper; node-slips 10; ablations and sweeps: nodes "
-            "5, graphs 3, reddit-binary 1; default vectors: nodes 50, or 20 random splits of 3 seeds, graphs 20).",
+            "5, graphs 3, reddit-binary 1; default vectors: nodes 50, or 20 random splits of 3 seeds, graphs 20; "
+            "arena: nodes 10, graphs 3).",
             converter=whole,
         ),
     ] = None,
@@ -69,8 +70,9 @@ def run(
         heat), -top-k (entries of ppr kept per row), -hidden (size), -layers or -labels (share of the labels used
         for training); default-vectors (what embed gives without any setting, beside free alternatives),
         -vectors-random (on random splits), -vectors-structure, -vectors-structure-random (without features),
-        default-sizes, -sizes-random (their length) or default-graph-vectors; all (the main tables, then all others), or
-        list (all experiments, and what is left to run).
+        default-sizes, -sizes-random (their length) or default-graph-vectors; arena-nodes, arena-clusters or
+        arena-graphs (every system of the paper's Tables 2, 3 and 4, run alike); all (the main tables, then all
+        others), or list (all experiments, and what is left to run).
     """
     console = Console(common)
 

@@ -18,11 +18,14 @@ from mvgrl.evaluation.clustering import clustering_scores
 from mvgrl.evaluation.few_labels import graph_accuracy, node_accuracy
 from mvgrl.evaluation.linear_probe import linear_predictions
 from mvgrl.evaluation.logistic import logistic_probe
-from mvgrl.evaluation.random_probe import random_10_accuracy, random_20_accuracy
-from mvgrl.evaluation.svm import cross_validate
+from mvgrl.evaluation.random_probe import random_10_accuracy, random_20_accuracy, tuning_nodes
+from mvgrl.evaluation.splits import random_splits
+from mvgrl.evaluation.svm import cross_validate, shuffled_folds
 from mvgrl.methods.base import Outcome
 
 Scores = dict[str, float]
+
+FOLDS = 10  # of the graph protocol
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,17 @@ class Evaluation:
     weight_decay: float = 0.0  # of the linear probe
     share: float | None = None  # of the labels used for training, for protocols that take one
     splits: int = 1  # random splits per outcome, for protocols that draw them: seed r uses split r % splits
+
+    @property
+    def predicted(self) -> bool:
+        """Whether the method predicts classes itself, so that no classifier is trained on its vectors."""
+        return all(outcome.predictions is not None for outcome in self.outcomes)
+
+    def predictions(self) -> Iterable[tuple[int, np.ndarray]]:
+        """Yield each seed with its predictions."""
+        for seed, outcome in zip(self.seeds, self.outcomes, strict=True):
+            assert outcome.predictions is not None
+            yield seed, outcome.predictions
 
     def vectors(self) -> Iterable[tuple[int, Tensor]]:
         """Yield each seed with its vectors, on the device."""
@@ -74,8 +88,8 @@ def _linear_probe(evaluation: Evaluation) -> list[Scores]:
     """Train the linear probes of all seeds together; predictions are scored directly."""
     nodes, (train, val, test) = _split(evaluation.dataset)
     truth, scored = evaluation.dataset.target[nodes], np.concatenate([val, test])
-    if all(outcome.predictions is not None for outcome in evaluation.outcomes):
-        guesses = np.stack([outcome.predictions[nodes][scored] for outcome in evaluation.outcomes])  # type: ignore[index]
+    if evaluation.predicted:
+        guesses = np.stack([classes[nodes][scored] for _, classes in evaluation.predictions()])
     else:
         codes, seeds = evaluation.split_vectors()[0], list(evaluation.seeds)
         guesses = linear_predictions(codes, truth, train, scored, weight_decay=evaluation.weight_decay, seed=seeds)
@@ -84,6 +98,8 @@ def _linear_probe(evaluation: Evaluation) -> list[Scores]:
 
 
 def _converged_probe(evaluation: Evaluation) -> list[Scores]:
+    if evaluation.predicted:
+        return [{"logistic": scores["accuracy"]} for scores in _linear_probe(evaluation)]
     codes, truth, (train, val, test) = evaluation.split_vectors()
     return [{"logistic": float(score)} for score in 100.0 * logistic_probe(codes, truth, train, test, val=val)]
 
@@ -97,12 +113,20 @@ def _clustering(evaluation: Evaluation) -> list[Scores]:
 
 
 def _svm(evaluation: Evaluation) -> list[Scores]:
-    """Return the scores for both ways to choose C, from one cross-validation."""
+    """Return the scores for both ways to choose C, from one cross-validation; predictions are scored directly."""
+    if evaluation.predicted:
+        return [_in_folds(classes, evaluation.dataset.target, seed) for seed, classes in evaluation.predictions()]
     found = []
     for seed, codes in evaluation.vectors():
         scores = cross_validate(codes, evaluation.dataset.target, seed=seed, device=evaluation.device)
         found.append({"nested": float(scores.nested_accuracy[0]), "best_c": float(scores.best_c_accuracy[0])})
     return found
+
+
+def _in_folds(predictions: np.ndarray, truth: np.ndarray, seed: int) -> Scores:
+    """Return the mean accuracy over the folds of a seed; nothing is chosen on them, so it is the nested accuracy."""
+    hits = [(predictions[held] == truth[held]).mean() for _, held in shuffled_folds(FOLDS, seed, 0).split(truth, truth)]
+    return {"nested": 100.0 * float(np.mean(hits))}
 
 
 def _probe_with_share(evaluation: Evaluation) -> list[Scores]:
@@ -116,11 +140,22 @@ def _probe_with_share(evaluation: Evaluation) -> list[Scores]:
 
 
 def _random_10(evaluation: Evaluation) -> list[Scores]:
+    if evaluation.predicted:
+        return [_on_split(classes, evaluation, seed % evaluation.splits) for seed, classes in evaluation.predictions()]
     return _over_splits(evaluation, "random_10", random_10_accuracy)
 
 
 def _random_20(evaluation: Evaluation) -> list[Scores]:
+    if evaluation.predicted:  # supervised methods need validation nodes
+        return [{} for _ in evaluation.seeds]
     return _over_splits(evaluation, "random_20", random_20_accuracy)
+
+
+def _on_split(predictions: np.ndarray, evaluation: Evaluation, number: int) -> Scores:
+    """Return the accuracy of predictions on the test nodes of a random split; the tuning nodes are not scored."""
+    truth = evaluation.dataset.target
+    nodes = np.setdiff1d(random_splits(truth, count=number + 1)[number]["test"], tuning_nodes(len(truth)))
+    return {"random_10": 100.0 * float((predictions[nodes] == truth[nodes]).mean())}
 
 
 def _over_splits(evaluation: Evaluation, name: str, accuracy: Callable[..., np.ndarray]) -> list[Scores]:

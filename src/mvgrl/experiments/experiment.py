@@ -44,6 +44,11 @@ class Variant:
         """The method itself."""
         return METHODS[self.method]
 
+    def hyper_parameters(self, dataset: str) -> dict[str, Any]:
+        """Return the name and hyper-parameters of a method that is a system of its own; empty for other methods."""
+        parameters = self.how.for_dataset(dataset).parameters
+        return {"name": self.method, **parameters} if self.how.source else {}
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -149,6 +154,7 @@ class Experiment:
                 output=Output(**one.output),
                 why=one.note,
                 tables=(self.name,),
+                method=one.hyper_parameters(dataset),
             )
             for one in self.variants_for(dataset)
         }

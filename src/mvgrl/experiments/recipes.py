@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ class Recipe:
     why: str = ""
     tables: tuple[str, ...] = ()  # the tables that share its runs
     structure_only: bool = False  # features and node labels are removed first
+    # The name and hyper-parameters of a method that does not follow the settings; empty for others.
+    method: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def id(self) -> str:
@@ -41,7 +44,8 @@ class Recipe:
         12
         """
         settings = {**self.settings.content, **self.output.content}
-        content = {"settings": settings, "weight_decay": self.weight_decay}
+        content: dict[str, Any] = {"method": dict(self.method)} if self.method else {"settings": settings}
+        content["weight_decay"] = self.weight_decay
         if self.structure_only:
             content["structure_only"] = True
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=6).hexdigest()

@@ -16,10 +16,11 @@ from mvgrl.automatic import resolve
 from mvgrl.datasets import Dataset
 from mvgrl.errors import CheckpointError, InputError, MachineError, SettingsError
 from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
+from mvgrl.evaluation.splits import random_splits
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.planner import Task
 from mvgrl.graphs import Graph
-from mvgrl.methods import METHODS
+from mvgrl.methods import METHODS, Outcome
 from mvgrl.settings import AUTO, Settings
 from mvgrl.views import ViewCache
 
@@ -100,7 +101,7 @@ def run(tasks: Sequence[Task], dataset: Dataset, context: RunContext) -> None:
         used = {protocol for task in some for names in task.protocols.values() for protocol in names}
         size = 1
         if all(PROTOCOLS[one].stacks for one in used if PROTOCOLS[one].task == dataset.task):
-            size = METHODS[name].seeds_together(dataset, settings, context.device)
+            size = METHODS[name].for_dataset(dataset.name).seeds_together(dataset, settings, context.device)
         trainings = sorted({seed // task.splits for task in some for seed in task.seeds})
         for start in range(0, len(trainings), size):
             together = trainings[start : start + size]
@@ -126,16 +127,32 @@ def _resolved(dataset: Dataset, settings: Settings, context: RunContext) -> Sett
 
 
 def _result(task: Task, seeds: Sequence[int], dataset: Dataset, settings: Settings, context: RunContext) -> Result:
-    recipe, method = task.recipe, METHODS[task.method]
+    recipe, every = task.recipe, _outcomes(task, seeds, dataset, settings, context)
+    evaluation = Evaluation(dataset, every, seeds, context.device, recipe.weight_decay, task.share, task.splits)
+    scores = {name: measure(protocols, evaluation) for name, protocols in task.protocols.items()}
+    return scores, [outcome.epochs for outcome in every]
+
+
+def _outcomes(
+    task: Task, seeds: Sequence[int], dataset: Dataset, settings: Settings, context: RunContext
+) -> list[Outcome]:
+    """Return an outcome per seed: of the training that several random splits share, or of each split if supervised."""
+    recipe, method = task.recipe, METHODS[task.method].for_dataset(dataset.name)
+    if method.supervised and task.splits > 1:
+        splits = random_splits(dataset.target, count=task.splits)
+        return [
+            method.outcomes(
+                replace(dataset, splits=splits[seed % task.splits]),
+                *(settings, recipe.output, [seed // task.splits], context),
+            )[0]
+            for seed in seeds
+        ]
     trainings = sorted({seed // task.splits for seed in seeds})
     key = (dataset.name, recipe.id, task.method, tuple(trainings) if method.seeded else ())
     outcomes = context.shared(
         "outcomes", key, lambda: method.outcomes(dataset, settings, recipe.output, trainings, context), failures=True
     )
-    every = [outcomes[trainings.index(seed // task.splits) if method.seeded else 0] for seed in seeds]
-    evaluation = Evaluation(dataset, every, seeds, context.device, recipe.weight_decay, task.share, task.splits)
-    scores = {name: measure(protocols, evaluation) for name, protocols in task.protocols.items()}
-    return scores, [outcome.epochs for outcome in every]
+    return [outcomes[trainings.index(seed // task.splits) if method.seeded else 0] for seed in seeds]
 
 
 def _machine(device: torch.device) -> tuple[str, dict[str, str]]:

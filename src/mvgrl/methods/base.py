@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Outcome:
 
     vectors: np.ndarray | None = None  # a row per node, or per graph
     kernel: np.ndarray | None = None  # graphs × graphs, positive semi-definite
-    predictions: np.ndarray | None = None  # a class per node
+    predictions: np.ndarray | None = None  # a class per node; per graph, by a model trained on the other folds
     epochs: int = 0  # of training
 
     def points(self) -> np.ndarray:
@@ -52,17 +52,31 @@ class Context(Protocol):
         """Return ``make()``, computed once per key; a slot holds one value at a time."""
 
 
+@dataclass(frozen=True)
 class Method:
-    """One way to represent a dataset. A subclass in a file of this folder is registered under its name."""
+    """One way to represent or to classify a dataset. A subclass in a file of this folder is registered under its name.
+
+    A method that is a system of its own is a frozen dataclass: its fields are its hyper-parameters, with the defaults
+    of the system's own paper or code, and ``source`` says which. Other methods follow the settings of ``mvgrl``.
+    """
 
     name: ClassVar[str]
     label: ClassVar[str]  # in tables
     tasks: ClassVar[tuple[str, ...]] = ("node", "graph")
     seeded: ClassVar[bool] = True  # False: the outcome is the same for every seed, and computed once
     trains: ClassVar[bool] = False  # False: takes far less time than training
+    supervised: ClassVar[bool] = False  # True: learns from the labels of the train nodes or folds, and predicts
+    source: ClassVar[str] = ""  # where the hyper-parameters come from
+    on_datasets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # hyper-parameters that the source changes, by dataset
 
-    def __init_subclass__(cls) -> None:
-        METHODS[cls.name] = cls()
+    def for_dataset(self, name: str) -> Self:
+        """Return the method with the hyper-parameters that its source uses on a dataset."""
+        return replace(self, **self.on_datasets.get(name, {}))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The hyper-parameters; empty if the method follows the settings of ``mvgrl``."""
+        return asdict(self)
 
     def seeds_together(self, dataset: Dataset, settings: Settings, device: torch.device) -> int:
         """Return how many seeds to compute in one call, if their scores can be computed together too."""
@@ -75,3 +89,11 @@ class Method:
     ) -> Sequence[Outcome]:
         """Return an outcome per seed, or a single one if the method is not seeded."""
         raise NotImplementedError
+
+
+def registered(base: type[Method] = Method) -> dict[str, Method]:
+    """Return all subclasses that have a name of their own, with their default hyper-parameters, by name."""
+    found = {base.name: base()} if "name" in vars(base) else {}
+    for one in base.__subclasses__():
+        found |= registered(one)
+    return found
