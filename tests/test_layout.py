@@ -40,6 +40,7 @@ ORDER = (
     "inputs",
     "beside",
     "vectors",
+    "captured",
     "stacking",
     "training",
     "progress",

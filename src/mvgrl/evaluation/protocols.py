@@ -7,7 +7,7 @@ Protocols with the same function are measured by one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -100,8 +100,10 @@ def _linear_probe(evaluation: Evaluation) -> list[Scores]:
 def _converged_probe(evaluation: Evaluation) -> list[Scores]:
     if evaluation.predicted:
         return [{"logistic": scores["accuracy"]} for scores in _linear_probe(evaluation)]
-    codes, truth, (train, val, test) = evaluation.split_vectors()
-    return [{"logistic": float(score)} for score in 100.0 * logistic_probe(codes, truth, train, test, val=val)]
+    different = {id(outcome): outcome for outcome in evaluation.outcomes}  # a method without seeds has a single one
+    codes, truth, (train, val, test) = replace(evaluation, outcomes=[*different.values()]).split_vectors()
+    scores = dict(zip(different, 100.0 * logistic_probe(codes, truth, train, test, val=val), strict=True))
+    return [{"logistic": float(scores[id(outcome)])} for outcome in evaluation.outcomes]
 
 
 def _clustering(evaluation: Evaluation) -> list[Scores]:
