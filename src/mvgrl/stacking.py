@@ -82,9 +82,8 @@ class _Stack:
             epoch += 1
             found = self.step()
             self._draw()  # for the next step, while a GPU computes this one
-            losses = {
-                index: loss for index, loss in zip(self.rows, found.tolist(), strict=True) if index in self.active
-            }
+            every = dict(zip(self.rows, found.tolist(), strict=True))
+            losses = {index: every[index] for index in self.active}
             for index, loss in losses.items():
                 check_finite(loss)
                 self.histories[index].add(loss)
