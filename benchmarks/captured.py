@@ -62,9 +62,9 @@ def main() -> None:
             "largest_relative_difference_of_losses": apart,
             "the_same_between_two_launched_runs": repeated,
         }
-        text = f"{name}: {1000 * slow:.2f} ms per step, captured {1000 * fast:.2f} ms, {slow / fast:.1f}× as fast"
         print(
-            f"{text}; losses differ by {apart:.1e}, two launched runs by {repeated:.1e}",
+            f"{name}: {1000 * slow:.2f} ms per step, captured {1000 * fast:.2f} ms, {slow / fast:.1f}× as fast; "
+            f"losses differ by {apart:.1e}, those of two launched runs by {repeated:.1e}",
             file=sys.stderr if options.json else sys.stdout,
         )
     if options.json:

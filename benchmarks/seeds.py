@@ -83,8 +83,8 @@ def main() -> None:
         print()
     else:
         print(
-            f"{options.seeds} seeds: {together:.1f} s stacked, {one_by_one:.1f} s sequentially: {results['ratio']:.1f}×; "
-            f"with early stopping and probes {probed:.1f} s"
+            f"{options.seeds} seeds: {together:.1f} s stacked, {one_by_one:.1f} s sequentially: {results['ratio']:.1f}×"
+            f"; with early stopping and probes {probed:.1f} s"
         )
 
 
