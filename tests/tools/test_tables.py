@@ -172,7 +172,7 @@ def test_the_pages_have_every_table_and_make_updates_them() -> None:
     assert ablations.count("<!-- conclusions -->") == 1
     assert ablations.count("<!-- end -->") == len(grouped) + 1
     assert (
-        "tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md\n"
+        "tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md docs/arena.md\n"
         in (ROOT / "Makefile").read_text()
     )
     for page in (main, ablations):
