@@ -150,7 +150,7 @@ def test_an_unknown_table_is_rejected(tmp_path: Path, mark: str) -> None:
         filled(PAGE.replace("node-clustering best", mark), Ledger(tmp_path / "runs.jsonl"))
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/reproducibility.md", "docs/ablations.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/reproducibility.md", "docs/ablations.md", "docs/arena.md"])
 def test_the_pages_match_the_ledger(name: str) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
     assert filled(page, Ledger(ROOT / "results" / "runs.jsonl")) == page
@@ -159,7 +159,7 @@ def test_the_pages_match_the_ledger(name: str) -> None:
 def test_the_pages_have_every_table_and_make_updates_them() -> None:
     readme, main, ablations = (
         (ROOT / name).read_text(encoding="utf-8")
-        for name in ("README.md", "docs/reproducibility.md", "docs/ablations.md")
+        for name in ("README.md", "docs/reproducibility.md", "docs/ablations.md", "docs/arena.md")
     )
     assert (readme.count("<!-- table "), main.count("<!-- table ")) == (4, 13)
     presets = {name for name, one in EXPERIMENTS.items() if one.preset}
