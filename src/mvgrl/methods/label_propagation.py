@@ -86,5 +86,5 @@ def normalised(labels: np.ndarray, target: np.ndarray, train: np.ndarray) -> np.
     """
     wanted = np.bincount(target[train], minlength=labels.shape[1]) + 1
     mass = np.delete(labels, train, axis=0).sum(axis=0)
-    scaled: np.ndarray = labels * np.divide(wanted, mass, out=np.zeros(len(mass)), where=mass > 0)
+    scaled: np.ndarray = labels * np.divide(wanted, mass, out=np.ones(len(mass)), where=mass > 0)
     return scaled
