@@ -33,9 +33,9 @@ def dataset(task: str) -> Dataset:
 
 
 def short(name: str) -> Method:
-    """Return a method with two epochs, if it has a number of epochs of its own."""
+    """Return a method with two epochs or steps, if it has a number of its own."""
     method = METHODS[name]
-    return replace(method, epochs=2) if "epochs" in method.parameters else method
+    return replace(method, **{key: 2 for key in ("epochs", "label_steps", "graph_steps") if key in method.parameters})
 
 
 def test_every_file_in_the_folder_holds_methods() -> None:
@@ -43,8 +43,11 @@ def test_every_file_in_the_folder_holds_methods() -> None:
     assert {type(method).__module__.rpartition(".")[2] for method in METHODS.values()} == files - {
         "__init__",
         "base",
+        "conjugate_gradients",
         "factorisation",
         "graph_data",
+        "neighbour_sums",
+        "node_classifier",
     }
     for name, method in METHODS.items():
         assert method.name == name
