@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -76,6 +76,25 @@ class DGIOnDiffusion(DGI):
         return PPR(self.alpha, top_k=None if exact else TOP_K)
 
 
+class _Permuted(torch.autograd.Function):
+    """Rows in another order; the gradient is permuted back, which is faster than the sums of ``index_select``."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(rows: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
+        return rows.index_select(0, order)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1], inputs[2])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        order, inverse = ctx.saved_tensors
+        return _Permuted.apply(grad, inverse, order), None, None
+
+
 class Infomax(Model):
     """The encoder and the bilinear discriminator; X·Θ is computed once, and its rows permuted for the negatives."""
 
@@ -87,12 +106,13 @@ class Infomax(Model):
         self.discriminator = Bilinear(hidden, generator)
 
     def draw(self, generator: torch.Generator) -> dict[str, Tensor]:
-        return {"order": torch.randperm(self.features.shape[0], generator=generator)}
+        order = torch.randperm(self.features.shape[0], generator=generator)
+        return {"order": order, "inverse": order.argsort()}
 
     def forward(self, drawn: dict[str, Tensor], matrices: dict[str, Matrix]) -> Tensor:
         projected = self.encoder.project(self.features)
         (positive,) = self.encoder(projected, self.view)
-        (negative,) = self.encoder(projected.index_select(0, drawn["order"]), self.view)
+        (negative,) = self.encoder(_Permuted.apply(projected, drawn["order"], drawn["inverse"]), self.view)
         summary = positive.mean(0).sigmoid()
         direction = self.discriminator.weight @ summary  # hᵀ·W·s = h·(W·s)
         return (softplus(-(positive @ direction)).mean() + softplus(negative @ direction).mean()) / 2

@@ -228,3 +228,17 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x @ self.weight + self.bias
+
+
+@torch.no_grad()
+def move_averages(parameters: Mapping[str, Tensor], momentum: float) -> None:
+    """Move every parameter of the target encoder towards that of the online encoder: φ ← m·φ + (1 − m)·θ.
+
+    >>> both = {"target.weight": torch.zeros(1), "online.weight": torch.ones(1)}
+    >>> move_averages(both, 0.75)
+    >>> both["target.weight"]
+    tensor([0.2500])
+    """
+    for name, average in parameters.items():
+        if name.startswith("target."):
+            average.lerp_(parameters[f"online.{name.removeprefix('target.')}"].detach(), 1 - momentum)
