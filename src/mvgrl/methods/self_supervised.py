@@ -59,7 +59,7 @@ class Plan:
 def train(make: Callable[[int], Model], seeds: Sequence[int], plan: Plan, device: torch.device) -> list[Outcome]:
     """Train a model per seed, all of them together, and return their vectors."""
     with kept_between_steps(), allow_tf32():
-        stack = _Stack([make(seed).to(device) for seed in seeds], seeds, plan, device)
+        stack = Stack([make(seed).to(device) for seed in seeds], seeds, plan, device)
         epochs = stack.train()
     outcomes = []
     for row, model in enumerate(stack.models):
@@ -82,7 +82,7 @@ def stack_size(device: torch.device, numbers: float) -> int:
     return max(1, min(LARGEST_STACK, int(free / 2 / (4 * numbers))))
 
 
-class _Stack:
+class Stack:
     """The parameters of all seeds, stacked if there are several, and their optimizer."""
 
     def __init__(self, models: Sequence[Model], seeds: Sequence[int], plan: Plan, device: torch.device) -> None:
@@ -173,6 +173,9 @@ class _Stack:
 class Convolutions(nn.Module):
     """GCN layers of given widths, σ(V·(H·Θ) + b); σ is a ReLU or a PReLU with one slope per layer.
 
+    With ``linear_end``, the last layer is V·(H·Θ). It has no bias: where codes are centred before the loss, the
+    gradient of a bias is only rounding errors, which Adam would turn into a random walk.
+
     >>> from mvgrl.matrices import DenseMatrix
     >>> layers = Convolutions([3, 8, 4], torch.Generator().manual_seed(0))
     >>> layers(DenseMatrix(torch.ones(5, 3)), DenseMatrix(torch.eye(5))).shape
@@ -188,7 +191,7 @@ class Convolutions(nn.Module):
             BiasedPReLU(width) if activation == "prelu" else BiasedReLU(width) for width in widths[1:]
         )
         if linear_end:
-            self.activations[-1] = Biased(widths[-1])
+            self.activations[-1] = nn.Identity()
 
     def forward(self, features: Matrix, view: Matrix, columns: Tensor | None = None) -> Tensor:
         """Return the codes of the last layer; ``columns`` is 0 for each masked column of the features."""
@@ -199,19 +202,12 @@ class Convolutions(nn.Module):
         return codes
 
 
-class Biased(nn.Module):
-    """x + b with a learned bias, zero at first."""
+class BiasedReLU(nn.Module):
+    """max(0, x + b) with a learned bias, zero at first."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.bias
-
-
-class BiasedReLU(Biased):
-    """max(0, x + b)."""
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(x + self.bias)
