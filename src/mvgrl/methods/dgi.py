@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -109,7 +109,7 @@ class Infomax(Model):
         order = torch.randperm(self.features.shape[0], generator=generator)
         return {"order": order, "inverse": order.argsort()}
 
-    def forward(self, drawn: dict[str, Tensor], matrices: dict[str, Matrix]) -> Tensor:
+    def forward(self, drawn: Mapping[str, Tensor], matrices: Mapping[str, Matrix]) -> Tensor:
         projected = self.encoder.project(self.features)
         (positive,) = self.encoder(projected, self.view)
         (negative,) = self.encoder(_Permuted.apply(projected, drawn["order"], drawn["inverse"]), self.view)

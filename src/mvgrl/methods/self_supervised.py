@@ -63,7 +63,7 @@ def train(make: Callable[[int], Model], seeds: Sequence[int], plan: Plan, device
         epochs = stack.train()
     outcomes = []
     for row, model in enumerate(stack.models):
-        model.load_state_dict(stack.final(row), strict=False)
+        model.load_state_dict(stack.final(row))
         model.eval()
         with torch.no_grad():
             outcomes.append(Outcome(model.codes().float().cpu().numpy(), epochs=epochs[row]))
