@@ -45,6 +45,7 @@ def test_every_file_in_the_folder_holds_methods() -> None:
         "base",
         "factorisation",
         "graph_data",
+        "random_walks",
         "skip_gram",
     }
     for name, method in METHODS.items():

@@ -12,13 +12,14 @@ from tests.methods.planted import accuracy, planted, vectors_of
 
 from mvgrl.graphs import Graph
 from mvgrl.methods import METHODS, skip_gram
-from mvgrl.methods.skip_gram import SkipGram, alias_table, walker_of
+from mvgrl.methods.random_walks import draw_walk, walker_of
+from mvgrl.methods.skip_gram import SkipGram, alias_table, walks_of
 
 
 def drawn(graph: Graph, start: int, length: int, count: int, p: float = 1.0, q: float = 1.0) -> list[list[int]]:
     state, walk, found = np.array([7], dtype=np.uint64), np.empty(length, np.int32), []
     for _ in range(count):
-        skip_gram._draw_walk(walker_of(graph, p, q), start, walk, state)
+        draw_walk(walker_of(graph, p, q), start, walk, state)
         found.append(walk.tolist())
     return found
 
@@ -29,6 +30,13 @@ def test_walks_follow_edges() -> None:
     for walk in drawn(graph, 3, 12, 50):
         assert walk[0] == 3
         assert all(pair in edges for pair in pairwise(walk))
+
+
+def test_every_node_with_neighbours_starts_a_walk_in_every_round() -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], nodes=5)
+    walks = walks_of(graph, SkipGram(4, walks=3, length=6), seed=1)
+    assert Counter(walks[:, 0].tolist()) == {0: 3, 1: 3, 2: 3}
+    assert not np.array_equal(walks, walks_of(graph, SkipGram(4, walks=3, length=6), seed=2))
 
 
 def test_walks_take_edges_in_proportion_to_their_weights() -> None:
@@ -102,13 +110,13 @@ def test_isolated_nodes_and_graphs_without_edges_have_finite_vectors() -> None:
 def test_vectors_classify_as_well_as_those_of_gensim() -> None:
     models = pytest.importorskip("gensim.models", reason="gensim is an extra")
     data = planted(4, 40, seed=2)
-    walks = [walk for node in range(160) for walk in drawn(data.graph, node, 20, 20)]
-    sentences = [[str(node) for node in walks[row]] for row in np.random.default_rng(0).permutation(len(walks))]
+    engine = SkipGram(16, walks=20, length=20, window=5)
+    sentences = [[str(node) for node in walk] for walk in walks_of(data.graph, engine, 0).tolist()]
     model = models.Word2Vec(
         sentences, vector_size=16, window=5, sg=1, negative=5, min_count=0, sample=0, workers=1, epochs=1, seed=0
     )
     theirs = accuracy(model.wv[[str(node) for node in range(160)]], data)
-    ours = [accuracy(SkipGram(16, walks=20, length=20, window=5).fit(data.graph, seed), data) for seed in range(3)]
+    ours = [accuracy(engine.fit(data.graph, seed), data) for seed in range(3)]
     assert theirs > 0.9
     assert np.mean(ours) > theirs - 0.03
 

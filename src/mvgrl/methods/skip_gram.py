@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mvgrl.graphs import Graph
+from mvgrl.methods.random_walks import draw, draw_walk, draw_walks, walker_of
 from mvgrl.runtime import compiled
 
 FIRST_RATE, LAST_RATE = 0.025, 0.0001
@@ -47,12 +48,10 @@ class SkipGram:
         (3, 4)
         """
         generator = np.random.default_rng(seed)
+        rounds, state = self.starts(graph, generator)
         vectors: np.ndarray = (2 * generator.random((graph.nodes, self.size), dtype=np.float32) - 1) / self.size
-        starts = np.flatnonzero(graph.degrees > 0)
-        if len(starts) == 0:
+        if rounds.size == 0:
             return vectors
-        rounds = np.stack([generator.permutation(starts) for _ in range(self.walks)]).astype(np.int32)
-        state = generator.integers(1, 2**63, 2, dtype=np.uint64)  # of the walks, and of everything else
         walker = walker_of(graph, self.p, self.q)
         counts = np.zeros(graph.nodes, dtype=np.int64)
         _count(walker, rounds, self.length, counts, state[:1].copy())
@@ -62,12 +61,27 @@ class SkipGram:
         _train(walker, rounds, shape, chances, others, vectors, contexts, state, _SIGMOID)
         return vectors
 
+    def starts(self, graph: Graph, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first nodes of all walks, walks × nodes with neighbours, and two random states.
 
-def walker_of(graph: Graph, p: float = 1.0, q: float = 1.0) -> tuple[Any, ...]:
-    """Return what a step of a walk needs: the edges, their total weight before each one, 1/p and 1/q."""
-    adjacency = graph.adjacency.sorted_indices()
-    totals = np.concatenate([[0.0], np.cumsum(adjacency.data, dtype=np.float64)])
-    return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int32), totals, 1 / p, 1 / q
+        The first state is that of the walks, the second that of everything else.
+        """
+        nodes = np.flatnonzero(graph.degrees > 0)
+        rounds = np.stack([generator.permutation(nodes) for _ in range(self.walks)]).astype(np.int32)
+        return rounds, generator.integers(1, 2**63, 2, dtype=np.uint64)
+
+
+def walks_of(graph: Graph, engine: SkipGram, seed: int) -> np.ndarray:
+    """Return the walks that a seed trains on, walks × length, for other programs.
+
+    >>> walks_of(Graph.from_edges([0], [1], nodes=3), SkipGram(size=4, walks=1, length=3), seed=0)
+    array([[0, 1, 0],
+           [1, 0, 1]], dtype=int32)
+    """
+    rounds, state = engine.starts(graph, np.random.default_rng(seed))
+    walks = np.empty((rounds.size, engine.length), np.int32)
+    draw_walks(walker_of(graph, engine.p, engine.q), rounds, walks, state[:1])
+    return walks
 
 
 def alias_table(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -91,69 +105,13 @@ def alias_table(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return chances, others
 
 
-@compiled(inline="always")
-def draw(state: Any) -> float:
-    """Return the next number in [0, 1) of SplitMix64."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
-
-
-@compiled()
-def draw_neighbour(walker: Any, node: int, state: Any) -> int:
-    """Return a random neighbour, by the weight of the edge."""
-    indptr, indices, totals, _, _ = walker
-    first, last = indptr[node], indptr[node + 1]
-    drawn = totals[first] + draw(state) * (totals[last] - totals[first])
-    low, high = first, last - 1  # the last edge with a total of at most what was drawn before it
-    while low < high:
-        middle = (low + high + 1) // 2
-        if totals[middle] <= drawn:
-            low = middle
-        else:
-            high = middle - 1
-    return int(indices[low])
-
-
-@compiled()
-def _adjacent(walker: Any, node: int, other: int) -> bool:
-    indptr, indices = walker[0], walker[1]
-    low, high = indptr[node], indptr[node + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if indices[middle] < other:
-            low = middle + 1
-        else:
-            high = middle
-    return bool(low < indptr[node + 1] and indices[low] == other)
-
-
-@compiled()
-def _draw_walk(walker: Any, start: int, walk: Any, state: Any) -> None:
-    """Fill a walk from a node that has neighbours. Steps of node2vec are proposed by weight, and accepted or not."""
-    back, away = walker[3], walker[4]
-    plain, bound = back == 1.0 and away == 1.0, max(back, away, 1.0)
-    walk[0] = start
-    for step in range(1, len(walk)):
-        found = draw_neighbour(walker, walk[step - 1], state)
-        while step > 1 and not plain:
-            before = walk[step - 2]
-            weight = back if found == before else (1.0 if _adjacent(walker, before, found) else away)
-            if draw(state) * bound < weight:
-                break
-            found = draw_neighbour(walker, walk[step - 1], state)
-        walk[step] = found
-
-
 @compiled()
 def _count(walker: Any, rounds: Any, length: int, counts: Any, state: Any) -> None:
     """Count how often each node occurs in the walks."""
     walk = np.empty(length, np.int32)
     for r in range(rounds.shape[0]):
         for i in range(rounds.shape[1]):
-            _draw_walk(walker, rounds[r, i], walk, state)
+            draw_walk(walker, rounds[r, i], walk, state)
             for node in walk:
                 counts[node] += 1
 
@@ -170,7 +128,7 @@ def _train(
     walks, draws = state[:1], state[1:]
     for r in range(rounds.shape[0]):
         for i in range(rounds.shape[1]):
-            _draw_walk(walker, rounds[r, i], walk, walks)
+            draw_walk(walker, rounds[r, i], walk, walks)
             done = (r + i / rounds.shape[1]) / rounds.shape[0]
             rate = np.float32(FIRST_RATE + (LAST_RATE - FIRST_RATE) * done)
             for middle in range(length):
@@ -222,7 +180,7 @@ def _update(
         contexts[targets[t]] = updated[t]
 
 
-@compiled(fastmath=True, inline="always")
+@compiled(fastmath=True)
 def _step(score: Any, positive: bool, table: Any) -> Any:
     """Return the negative gradient of the logistic loss."""
     if not -np.float32(_LARGEST) < score < np.float32(_LARGEST):

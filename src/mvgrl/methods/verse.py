@@ -11,7 +11,7 @@ import numpy as np
 from mvgrl.datasets import Dataset
 from mvgrl.graphs import Graph
 from mvgrl.methods.base import Context, Method, Outcome
-from mvgrl.methods.skip_gram import draw, draw_neighbour, walker_of
+from mvgrl.methods.random_walks import draw, draw_neighbour, walker_of
 from mvgrl.runtime import compiled
 from mvgrl.settings import Output, Settings
 
