@@ -191,7 +191,7 @@ def test_deepwalk_has_other_vectors_for_another_seed(context: Any) -> None:
 def test_deepwalk_without_gensim_names_the_extra(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gensim")
     monkeypatch.setitem(sys.modules, "gensim.models", None)
-    with pytest.raises(InputError, match=r"needs gensim; pip install 'mvgrl\[baselines\]'"):
+    with pytest.raises(InputError, match=r"needs gensim; pip install 'mvgrl\[arena\]'"):
         vectors("deepwalk", planted(2, 5)[0], context)
 
 

@@ -75,7 +75,7 @@ def _vectors(graph: Graph, seed: int) -> np.ndarray:
     try:
         from gensim.models import Word2Vec
     except ImportError:
-        raise InputError("DeepWalk needs gensim; pip install 'mvgrl[baselines]'") from None
+        raise InputError("DeepWalk needs gensim; pip install 'mvgrl[arena]'") from None
     model = Word2Vec(
         Walks(graph, seed=seed),
         vector_size=min(VECTOR_SIZE, graph.nodes),
