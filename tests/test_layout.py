@@ -47,6 +47,7 @@ ORDER = (
     "frames",
     "display",
     "embedders",
+    "folds",
     "methods",
     "evaluation",
     "clusters",
