@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 import pytest
 
 from mvgrl.datasets import Dataset
+from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.refinement import wl_counts
 from mvgrl.methods import METHODS
+from mvgrl.methods.kernel_graphlets import graphlet_kernel
+from mvgrl.methods.kernel_multiscale import multiscale_kernels
 from mvgrl.methods.kernel_random_walk import largest_eigenvalue, random_walk_kernels
 from mvgrl.methods.kernels import normalised, shortest_path_kernel
 from mvgrl.settings import Output, literal
@@ -123,3 +127,29 @@ def test_kernels_do_not_depend_on_the_order_of_nodes_or_on_weights(name: str, co
     order = np.concatenate([first + rng.permutation(n) for first, n in zip(graph.offsets, graph.sizes, strict=False)])
     other = Graph(3.0 * graph.adjacency[order][:, order], node_labels=graph.node_labels[order], offsets=graph.offsets)
     np.testing.assert_allclose(outcome(name, graph, context).kernel, outcome(name, other, context).kernel, atol=1e-12)
+
+
+def test_the_multiscale_kernels_equal_those_of_grakel() -> None:
+    grakel = pytest.importorskip("grakel")
+    graph = random_graphs(6)
+    one_hot = [(adjacency, {i: np.eye(3)[k] for i, k in labels.items()}) for adjacency, labels in dense(graph)]
+    found = multiscale_kernels(graph, 2, 0.1, 0.02, 3, 12, 5)
+    for levels in (1, 2):
+        theirs = grakel.MultiscaleLaplacian(L=levels, heta=0.1, gamma=0.02, P=3, n_samples=12, random_state=5)
+        np.testing.assert_allclose(found[levels - 1], theirs.fit_transform(one_hot), rtol=1e-6)
+
+
+def test_graphlets_tell_triangles_from_paths() -> None:
+    pytest.importorskip("grakel")
+    triangle, path = Graph.from_edges([0, 1, 2], [1, 2, 0]), Graph.from_edges([0, 1], [1, 2])
+    found = normalised(graphlet_kernel(Graph.join([triangle, path, triangle]), 3, 7, 0))
+    np.testing.assert_allclose(found, [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+    again = graphlet_kernel(random_graphs(4), 5, 50, 3)
+    np.testing.assert_array_equal(again, graphlet_kernel(random_graphs(4), 5, 50, 3))
+    assert (again != graphlet_kernel(random_graphs(4), 5, 50, 4)).any()
+
+
+def test_the_graphlet_kernel_without_grakel_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grakel", None)
+    with pytest.raises(InputError, match=r"needs grakel; pip install 'mvgrl\[arena\]'"):
+        graphlet_kernel(random_graphs(2), 3, 5, 0)
