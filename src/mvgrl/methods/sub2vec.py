@@ -61,7 +61,7 @@ def one_walk_per_graph(graph: Graph, length: int, seed: int) -> np.ndarray:
     """Return a walk of ``length`` nodes in each graph from a random start, graphs × length; weights are not used.
 
     >>> one_walk_per_graph(Graph.join([Graph.from_edges([0], [1])] * 2), 3, seed=0).tolist()
-    [[1, 0, 1], [3, 2, 3]]
+    [[1, 0, 1], [2, 3, 2]]
     """
     generator = np.random.default_rng(seed)
     indptr, indices, degrees = graph.adjacency.indptr, graph.adjacency.indices, graph.degrees
