@@ -48,6 +48,7 @@ ORDER = (
     "frames",
     "display",
     "embedders",
+    "folds",
     "methods",
     "evaluation",
     "clusters",
