@@ -9,8 +9,7 @@ import numpy as np
 
 from mvgrl.datasets import Dataset
 from mvgrl.methods.base import Context, Method, Outcome
-from mvgrl.methods.deepwalk import Walks
-from mvgrl.methods.words import gensim_models
+from mvgrl.methods.skip_gram import SkipGram
 from mvgrl.settings import Output, Settings
 
 
@@ -33,12 +32,5 @@ class GraphNode2Vec(Method):
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Walk and train once per seed."""
-        graph, models = dataset.graph, gensim_models("node2vec")
-        found = []
-        for seed in seeds:
-            walks = Walks(graph, walks=self.walks, length=self.length, seed=seed)
-            about = dict(vector_size=self.size, window=self.window, sg=1, min_count=0, workers=1, epochs=1)
-            vectors = models.Word2Vec(walks, seed=seed, **about).wv
-            nodes = vectors[[str(node) for node in range(graph.nodes)]]
-            found.append(Outcome(np.add.reduceat(nodes, graph.offsets[:-1])))
-        return found
+        graph, engine = dataset.graph, SkipGram(self.size, self.walks, self.length, self.window)
+        return [Outcome(np.add.reduceat(engine.fit(graph, seed), graph.offsets[:-1])) for seed in seeds]
