@@ -48,6 +48,7 @@ def test_every_file_in_the_folder_holds_methods() -> None:
         "graph_data",
         "neighbour_sums",
         "node_classifier",
+        "noise",
     }
     for name, method in METHODS.items():
         assert method.name == name
