@@ -32,11 +32,10 @@ class JumpingNetwork(Network):
     def forward(self, noise: Noise | None = None) -> Tensor:
         found: list[Tensor] = []
         for layer in self.layers:
-            if found:
-                z = dropout(found[-1], self.share, noise) @ layer.weight
-            else:
-                z = self.data.features.dropped(self.share, noise) @ layer.weight
-            found.append((self.view @ z + layer.bias).relu())
+            assert isinstance(layer, Layer)
+            features = self.data.features
+            x = dropout(found[-1], self.share, noise) if found else features.dropped(self.share, noise)
+            found.append((self.view @ layer.project(x) + layer.bias).relu())
         jumped = torch.cat(found, dim=1) if self.jump == "concat" else torch.stack(found).amax(0)
         return self.view @ self.last.project(dropout(jumped, self.share, noise)) + self.last.bias
 

@@ -42,7 +42,7 @@ class EmbeddingNetwork(Perceptron):
         if not self.edges.shape[1]:
             return super().loss(noise) + method.strength * apart
         drawn = torch.randint(self.edges.shape[1], (method.pairs,), generator=generator, device=device)
-        close = pair_loss(*(codes[ends] for ends in self.edges[:, drawn]))
+        close = pair_loss(codes[self.edges[0, drawn]], codes[self.edges[1, drawn]])
         return super().loss(noise) + method.strength * (close + apart)
 
 
