@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from mvgrl.datasets import Dataset
@@ -41,9 +42,9 @@ def planted() -> Dataset:
     near = np.where(target[:, None] == target, 0.3, 0.02)
     near[-1] = near[:, -1] = 0
     sources, targets = np.nonzero(np.triu(generator.random(near.shape) < near, 1))
-    means = np.repeat(np.eye(3), 4, axis=1)  # four columns per group
-    features = (generator.random((len(target), 12)) < 0.1 + 0.5 * means[target]).astype(float)
+    means = np.hstack([np.repeat(np.eye(3), 4, axis=1), np.zeros((3, 12))])  # four columns per group, twelve of none
+    features = (generator.random((len(target), 24)) < 0.1 + 0.5 * means[target]).astype(float)
     order = generator.permutation(len(target))
     split = {"train": order[:15], "val": order[15:30], "test": order[30:]}
-    graph = Graph.from_edges(sources, targets, nodes=len(target), features=features)
+    graph = Graph.from_edges(sources, targets, nodes=len(target), features=sp.csr_array(features))
     return Dataset("planted", graph, target, "node", split, ("a", "b", "c"), "")

@@ -19,6 +19,7 @@ from mvgrl.methods.chebyshev import scaled_laplacian
 from mvgrl.methods.graph_data import edge_index_of
 from mvgrl.methods.jumping_knowledge import JKNet
 from mvgrl.methods.node_classifier import Network, NodeData
+from mvgrl.methods.noise import Drawn
 from mvgrl.settings import Settings
 
 NEURAL = ["mlp", "gcn", "chebyshev", "monet", "jknet", "gat", "semi-emb"]
@@ -58,14 +59,16 @@ def parts(data: NodeData) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("name", NEURAL)
 def test_every_weight_gets_a_gradient_and_dropout_only_acts_in_training(name: str, data: NodeData) -> None:
     made = network(name, data)
-    loss = made.loss(torch.Generator().manual_seed(0))
+    loss = made.loss(Drawn(torch.Generator().manual_seed(0)))
     loss.backward()
     for key, value in made.named_parameters():
         assert value.grad is not None, key
         assert value.grad.abs().sum() > 0 or key in ("first.shift", "second.shift"), key  # softmax may cancel a shift
     assert torch.equal(made(), made())
     if METHODS[name].dropout:
-        assert not torch.equal(made(torch.Generator().manual_seed(0)), made(torch.Generator().manual_seed(1)))
+        assert not torch.equal(
+            made(Drawn(torch.Generator().manual_seed(0))), made(Drawn(torch.Generator().manual_seed(1)))
+        )
         plain = cross_entropy(made()[data.train], data.labels[data.train])
         assert not torch.equal(plain, loss)
 
@@ -148,9 +151,9 @@ def test_jknet_equals_the_layers_of_pyg(data: NodeData) -> None:
 
 
 def test_jknet_trains_every_depth_and_keeps_the_best_on_val_nodes(data: NodeData) -> None:
-    scores = [JKNet(depths=(depth,), epochs=8, hidden=4).trained(data, 0).score for depth in (1, 2, 3)]
+    scores = [JKNet(depths=(depth,), epochs=8, hidden=4).trained(data, [0])[0].score for depth in (1, 2, 3)]
     assert len(set(scores)) == 3
-    assert JKNet(depths=(1, 2, 3), epochs=8, hidden=4).trained(data, 0).score == max(scores)
+    assert JKNet(depths=(1, 2, 3), epochs=8, hidden=4).trained(data, [0])[0].score == max(scores)
 
 
 def test_monet_equals_a_loop_over_edges(data: NodeData) -> None:

@@ -18,7 +18,7 @@ from mvgrl.settings import Output, Settings
 def test_sweeps_equal_a_loop_over_nodes(classes: int, planted: Dataset, context: Any) -> None:
     target = np.minimum(planted.target, classes - 1)
     data, train = replace(planted, target=target), planted.splits["train"]
-    x, adjacency = np.asarray(planted.graph.features), planted.graph.adjacency.toarray()
+    x, adjacency = planted.graph.features.toarray(), planted.graph.adjacency.toarray()
     (found,) = ICA(sweeps=2, inverse_penalties=(1.0,)).outcomes(data, Settings(), Output(), [5], context)
     current = LogisticRegression(max_iter=5000).fit(x[train], target[train]).predict(x)
     current[train] = target[train]

@@ -16,7 +16,8 @@ from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.matrices import DenseMatrix, SparseMatrix
 from mvgrl.methods import METHODS, Method
-from mvgrl.methods.node_classifier import BestEpoch, Features, NodeData, dropout, generator_on
+from mvgrl.methods.node_classifier import BestEpoch, NodeData
+from mvgrl.methods.noise import Drawn, Features, dropout, generator_on
 from mvgrl.settings import Output, Settings
 
 CPU = torch.device("cpu")
@@ -93,7 +94,7 @@ def test_a_split_is_required(name: str, planted: Dataset, context: Any) -> None:
 
 
 def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
-    found = dropout(torch.ones(100, 100), 0.6, generator_on(CPU, 0, "dropout"))
+    found = dropout(torch.ones(100, 100), 0.6, Drawn(generator_on(CPU, 0, "dropout")))
     assert found.unique().tolist() == pytest.approx([0.0, 2.5])
     assert float(found.mean()) == pytest.approx(1.0, abs=0.05)
     assert dropout(found, 0.6, None) is found
@@ -103,7 +104,7 @@ def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
 def test_dropped_features_are_multiplied_and_differentiated_as_a_dense_matrix(sparse: bool) -> None:
     table = sp.random_array((6, 5), density=0.6, rng=np.random.default_rng(0), format="csr")
     whole = SparseMatrix.from_scipy(table) if sparse else DenseMatrix(torch.from_numpy(table.toarray()).float())
-    found = Features(whole).dropped(0.5, torch.Generator().manual_seed(0))
+    found = Features(whole).dropped(0.5, Drawn(torch.Generator().manual_seed(0)))
     scaled = torch.from_numpy(table.toarray()).float() * 2
     kept = found.dense() != 0
     assert 0 < kept.sum() < table.nnz
@@ -159,3 +160,30 @@ def test_without_val_nodes_the_last_epoch_is_chosen() -> None:
 def test_training_stops_when_patience_is_spent(planted: Dataset, context: Any) -> None:
     (found,) = replace(METHODS["gcn"], epochs=500, patience=5).outcomes(planted, Settings(), Output(), [0], context)
     assert 5 < found.epochs < 500
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("name", ["mlp", "gcn", "chebyshev", "monet", "jknet", "gat"])
+def test_a_stack_of_seeds_trains_as_each_seed_does(name: str, sparse: bool, planted: Dataset) -> None:
+    method = replace(METHODS[name], epochs=12, patience=3)
+    if name == "jknet":
+        method = replace(method, depths=(2,))
+    assert method.stacks
+    graph = planted.graph if sparse else Graph(planted.graph.adjacency, planted.graph.features.toarray() + 0.1)
+    data = NodeData.of(replace(planted, graph=graph), Settings(), CPU)
+    assert isinstance(data.features.matrix, SparseMatrix if sparse else DenseMatrix)
+    seeds = [0, 1, 2, 3]
+    for best, alone in zip(method._train(data, seeds), method.trained(data, seeds), strict=True):
+        assert best.epochs == alone.epochs
+        assert best.score == pytest.approx(alone.score, rel=1e-4)
+        torch.testing.assert_close(best.predictions, alone.predictions)
+
+
+def test_seeds_are_trained_together_on_a_gpu_only(planted: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**36, 2**36))
+    gpu = torch.device("cuda")
+    assert METHODS["gat"].seeds_together(planted, Settings(), CPU) == 1
+    assert METHODS["gat"].seeds_together(planted, Settings(), gpu) == 25
+    assert METHODS["semi-emb"].seeds_together(planted, Settings(), gpu) == 1
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**23, 2**36))
+    assert 1 <= METHODS["gat"].seeds_together(planted, Settings(), gpu) < 5

@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from mvgrl.datasets import Dataset
 from mvgrl.methods.node_classifier import NodeData
+from mvgrl.methods.noise import Drawn
 from mvgrl.methods.semi_embedding import SemiEmb, pair_loss
 from mvgrl.settings import Settings
 
@@ -35,7 +36,9 @@ def test_the_embedding_loss_is_added_with_its_strength(planted: Dataset) -> None
     none, one, two = (
         SemiEmb(strength=strength).network(data, torch.Generator().manual_seed(0)) for strength in (0.0, 1.0, 2.0)
     )
-    plain, once, twice = (float(made.loss(torch.Generator().manual_seed(1)).detach()) for made in (none, one, two))
+    plain, once, twice = (
+        float(made.loss(Drawn(torch.Generator().manual_seed(1))).detach()) for made in (none, one, two)
+    )
     assert plain == pytest.approx(float(cross_entropy(none()[data.train], data.labels[data.train]).detach()))
     assert once - plain > 0.01
     assert twice - plain == pytest.approx(2 * (once - plain), rel=1e-4)

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from mvgrl.encoders import xavier
 from mvgrl.graphs import Graph
 from mvgrl.matrices import Matrix, SparseMatrix
-from mvgrl.methods.node_classifier import Network, NodeClassifier, NodeData, dropout
+from mvgrl.methods.node_classifier import Network, NodeClassifier, NodeData
+from mvgrl.methods.noise import Noise, dropout
 
 _SMALL = 64  # nodes, below which all eigenvalues are computed
 
@@ -66,14 +67,17 @@ class Filters(Network):
 
     def __init__(self, data: NodeData, hidden: int, order: int, share: float, generator: torch.Generator) -> None:
         super().__init__(data)
-        self.laplacian = SparseMatrix.from_scipy(scaled_laplacian(data.graph), symmetric=True).to(data.device)
+        self.laplacian = data.once(
+            "laplacian",
+            lambda: SparseMatrix.from_scipy(scaled_laplacian(data.graph), symmetric=True).to(data.device),
+        )
         self.first = Filter(data.features.width, hidden, order, generator)
         self.second = Filter(hidden, data.classes, order, generator)
         self.share = share
 
-    def forward(self, generator: torch.Generator | None = None) -> Tensor:
-        x = self.data.features.dropped(self.share, generator)
-        hidden = dropout(self.first(x, self.laplacian).relu(), self.share, generator)
+    def forward(self, noise: Noise | None = None) -> Tensor:
+        x = self.data.features.dropped(self.share, noise)
+        hidden = dropout(self.first(x, self.laplacian).relu(), self.share, noise)
         return self.second(hidden, self.laplacian)
 
     def decayed(self) -> list[nn.Parameter]:
@@ -87,8 +91,12 @@ class Chebyshev(NodeClassifier):
     name: ClassVar[str] = "chebyshev"
     label: ClassVar[str] = "Chebyshev"
     source: ClassVar[str] = "Kipf & Welling (ICLR 2017), Table 3 (K = 3), and 'gcn_cheby' of github.com/tkipf/gcn"
-    hidden: int = 16
     order: int = 3
+
+    @property
+    def width(self) -> int:
+        """The terms of all orders."""
+        return self.hidden * (self.order + 1)
 
     def network(self, data: NodeData, generator: torch.Generator) -> Network:
         return Filters(data, self.hidden, self.order, self.dropout, generator)

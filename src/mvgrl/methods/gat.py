@@ -13,7 +13,8 @@ from torch.nn.functional import elu, leaky_relu
 from mvgrl.encoders import xavier
 from mvgrl.matrices import Matrix
 from mvgrl.methods.neighbour_sums import Neighbours
-from mvgrl.methods.node_classifier import Network, NodeClassifier, NodeData, dropout
+from mvgrl.methods.node_classifier import Network, NodeClassifier, NodeData
+from mvgrl.methods.noise import Noise, dropout
 
 _ON_PUBMED = {"out_heads": 8, "learning_rate": 0.01, "weight_decay": 1e-3}
 
@@ -30,11 +31,11 @@ class Attention(nn.Module):
         self.shift = nn.Parameter(torch.zeros(2, heads))  # of the scores of both ends, as in the authors' code
         self.bias = nn.Parameter(torch.zeros(heads, out))
 
-    def forward(self, x: Matrix | Tensor, edges: Neighbours, share: float, generator: torch.Generator | None) -> Tensor:
+    def forward(self, x: Matrix | Tensor, edges: Neighbours, share: float, noise: Noise | None) -> Tensor:
         z = (x @ self.weight).unflatten(1, self.bias.shape)  # nodes × heads × out
         target, origin = ((z * end).sum(2) + shift for end, shift in zip(self.ends, self.shift, strict=True))
         attention = edges.softmax(leaky_relu(target[edges.target] + origin[edges.origin], 0.2))
-        return edges.sum(dropout(attention, share, generator), dropout(z, share, generator)) + self.bias
+        return edges.sum(dropout(attention, share, noise), dropout(z, share, noise)) + self.bias
 
 
 class AttentionNetwork(Network):
@@ -44,14 +45,14 @@ class AttentionNetwork(Network):
         self, data: NodeData, hidden: int, heads: int, out_heads: int, share: float, generator: torch.Generator
     ) -> None:
         super().__init__(data)
-        self.edges, self.share = Neighbours(data.graph, data.device), share
+        self.edges, self.share = data.once("neighbours", lambda: Neighbours(data.graph, data.device)), share
         self.first = Attention(data.features.width, heads, hidden, generator)
         self.second = Attention(heads * hidden, out_heads, data.classes, generator)
 
-    def forward(self, generator: torch.Generator | None = None) -> Tensor:
-        x = self.data.features.dropped(self.share, generator)
-        hidden = elu(self.first(x, self.edges, self.share, generator)).flatten(1)
-        return self.second(dropout(hidden, self.share, generator), self.edges, self.share, generator).mean(1)
+    def forward(self, noise: Noise | None = None) -> Tensor:
+        x = self.data.features.dropped(self.share, noise)
+        hidden = elu(self.first(x, self.edges, self.share, noise)).flatten(1)
+        return self.second(dropout(hidden, self.share, noise), self.edges, self.share, noise).mean(1)
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ class GAT(NodeClassifier):
     hidden: int = 8
     heads: int = 8
     out_heads: int = 1
+
+    @property
+    def width(self) -> int:
+        """The values of all heads, and their attention."""
+        return (self.hidden + 1) * max(self.heads, self.out_heads)
 
     def network(self, data: NodeData, generator: torch.Generator) -> Network:
         return AttentionNetwork(data, self.hidden, self.heads, self.out_heads, self.dropout, generator)

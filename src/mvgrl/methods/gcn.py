@@ -9,13 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from mvgrl.matrices import SparseMatrix
-from mvgrl.methods.node_classifier import Layer, Network, NodeClassifier, NodeData, dropout
+from mvgrl.methods.node_classifier import Layer, Network, NodeClassifier, NodeData
+from mvgrl.methods.noise import Noise, dropout
 from mvgrl.views.adjacency import normalised_adjacency
 
 
 def propagation(data: NodeData) -> SparseMatrix:
     """Return D̂^-1/2 Â D̂^-1/2 on the device of the data."""
-    return SparseMatrix.from_scipy(normalised_adjacency(data.graph)[0], symmetric=True).to(data.device)
+    made: SparseMatrix = data.once(
+        "propagation",
+        lambda: SparseMatrix.from_scipy(normalised_adjacency(data.graph)[0], symmetric=True).to(data.device),
+    )
+    return made
 
 
 class Convolutions(Network):
@@ -27,10 +32,10 @@ class Convolutions(Network):
         self.second = Layer(hidden, data.classes, generator)
         self.view, self.share = propagation(data), share
 
-    def forward(self, generator: torch.Generator | None = None) -> Tensor:
-        x = self.data.features.dropped(self.share, generator)
+    def forward(self, noise: Noise | None = None) -> Tensor:
+        x = self.data.features.dropped(self.share, noise)
         hidden = (self.view @ self.first.project(x) + self.first.bias).relu()
-        return self.view @ self.second.project(dropout(hidden, self.share, generator)) + self.second.bias
+        return self.view @ self.second.project(dropout(hidden, self.share, noise)) + self.second.bias
 
     def decayed(self) -> list[nn.Parameter]:
         return list(self.first.parameters())
@@ -47,7 +52,6 @@ class GCN(NodeClassifier):
     name: ClassVar[str] = "gcn"
     label: ClassVar[str] = "GCN"
     source: ClassVar[str] = "Kipf & Welling (ICLR 2017), Section 5.2, and github.com/tkipf/gcn"
-    hidden: int = 16
 
     def network(self, data: NodeData, generator: torch.Generator) -> Network:
         return Convolutions(data, self.hidden, self.dropout, generator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,7 +11,8 @@ from torch import Tensor, nn
 
 from mvgrl.errors import check_name
 from mvgrl.methods.gcn import propagation
-from mvgrl.methods.node_classifier import BestEpoch, Layer, Network, NodeClassifier, NodeData, dropout
+from mvgrl.methods.node_classifier import BestEpoch, Layer, Network, NodeClassifier, NodeData
+from mvgrl.methods.noise import Noise, dropout
 
 JUMPS = ("concat", "maxpool")
 
@@ -27,16 +29,15 @@ class JumpingNetwork(Network):
         final = method.hidden * (depth if method.jump == "concat" else 1)
         self.last = Layer(final, data.classes, generator)
 
-    def forward(self, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, noise: Noise | None = None) -> Tensor:
         found: list[Tensor] = []
         for layer in self.layers:
-            if found:
-                z = dropout(found[-1], self.share, generator) @ layer.weight
-            else:
-                z = self.data.features.dropped(self.share, generator) @ layer.weight
-            found.append((self.view @ z + layer.bias).relu())
+            assert isinstance(layer, Layer)
+            features = self.data.features
+            x = dropout(found[-1], self.share, noise) if found else features.dropped(self.share, noise)
+            found.append((self.view @ layer.project(x) + layer.bias).relu())
         jumped = torch.cat(found, dim=1) if self.jump == "concat" else torch.stack(found).amax(0)
-        return self.view @ self.last.project(dropout(jumped, self.share, generator)) + self.last.bias
+        return self.view @ self.last.project(dropout(jumped, self.share, noise)) + self.last.bias
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,15 @@ class JKNet(NodeClassifier):
     def __post_init__(self) -> None:
         check_name("jump", self.jump, JUMPS)
 
+    @property
+    def width(self) -> int:
+        """The values of all layers."""
+        return self.hidden * max(self.depths)
+
     def network(self, data: NodeData, generator: torch.Generator) -> Network:
         return JumpingNetwork(data, self, generator)
 
-    def trained(self, data: NodeData, seed: int) -> BestEpoch:
-        """Train a network per depth, and return the best on the val nodes; the shallower one if two are equal."""
-        return max(
-            (NodeClassifier.trained(replace(self, depths=(depth,)), data, seed) for depth in self.depths),
-            key=lambda best: best.score,
-        )
+    def trained(self, data: NodeData, seeds: Sequence[int]) -> list[BestEpoch]:
+        """Train networks of all depths; per seed, the best on the val nodes, the shallower one if two are equal."""
+        each = [NodeClassifier.trained(replace(self, depths=(depth,)), data, seeds) for depth in self.depths]
+        return [max(depths, key=lambda best: best.score) for depths in zip(*each, strict=True)]

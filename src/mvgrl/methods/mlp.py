@@ -8,7 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from mvgrl.methods.node_classifier import Layer, Network, NodeClassifier, NodeData, dropout
+from mvgrl.methods.node_classifier import Layer, Network, NodeClassifier, NodeData
+from mvgrl.methods.noise import Noise, dropout
 
 
 class Perceptron(Network):
@@ -20,12 +21,12 @@ class Perceptron(Network):
         self.second = Layer(hidden, data.classes, generator)
         self.share = share
 
-    def hidden(self, generator: torch.Generator | None = None) -> Tensor:
+    def hidden(self, noise: Noise | None = None) -> Tensor:
         """Return the hidden layer of all nodes."""
-        return self.first(self.data.features.dropped(self.share, generator)).relu()
+        return self.first(self.data.features.dropped(self.share, noise)).relu()
 
-    def forward(self, generator: torch.Generator | None = None) -> Tensor:
-        return self.second(dropout(self.hidden(generator), self.share, generator))
+    def forward(self, noise: Noise | None = None) -> Tensor:
+        return self.second(dropout(self.hidden(noise), self.share, noise))
 
     def decayed(self) -> list[nn.Parameter]:
         return list(self.first.parameters())
@@ -38,7 +39,6 @@ class MLP(NodeClassifier):
     name: ClassVar[str] = "mlp"
     label: ClassVar[str] = "MLP"
     source: ClassVar[str] = "Kipf & Welling (ICLR 2017), Section 5.2, and the model 'dense' of their code"
-    hidden: int = 16
 
     def network(self, data: NodeData, generator: torch.Generator) -> Network:
         return Perceptron(data, self.hidden, self.dropout, generator)

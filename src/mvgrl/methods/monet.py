@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from mvgrl.encoders import xavier
 from mvgrl.matrices import Matrix
 from mvgrl.methods.neighbour_sums import Neighbours
-from mvgrl.methods.node_classifier import Network, NodeClassifier, NodeData, dropout
+from mvgrl.methods.node_classifier import Network, NodeClassifier, NodeData
+from mvgrl.methods.noise import Noise, dropout
 
 
 class Kernels(nn.Module):
@@ -42,17 +43,17 @@ class MixtureNetwork(Network):
 
     def __init__(self, data: NodeData, method: MoNet, generator: torch.Generator) -> None:
         super().__init__(data)
-        self.edges, self.share = Neighbours(data.graph, data.device), method.dropout
+        self.edges, self.share = data.once("neighbours", lambda: Neighbours(data.graph, data.device)), method.dropout
         self.kernels = Kernels(method.kernels, method.dimensions, generator)
         self.first, self.second = (
             nn.Parameter(torch.stack([xavier(width, out, generator=generator) for _ in range(method.kernels)]))
             for width, out in ((data.features.width, method.hidden), (method.hidden, data.classes))
         )
 
-    def forward(self, generator: torch.Generator | None = None) -> Tensor:
-        weights, x = self.kernels(self.edges), self.data.features.dropped(self.share, generator)
+    def forward(self, noise: Noise | None = None) -> Tensor:
+        weights, x = self.kernels(self.edges), self.data.features.dropped(self.share, noise)
         hidden = self._layer(x, self.first, weights).relu()
-        return self._layer(dropout(hidden, self.share, generator), self.second, weights)
+        return self._layer(dropout(hidden, self.share, noise), self.second, weights)
 
     def _layer(self, x: Matrix | Tensor, filters: Tensor, weights: Tensor) -> Tensor:
         kernels, width, _ = filters.shape
@@ -74,9 +75,13 @@ class MoNet(NodeClassifier):
         "(2018), github.com/shchur/gnn-benchmark, who follow the authors' code"
     )
     on_datasets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"pubmed": {"dimensions": 3}}
-    hidden: int = 16
     kernels: int = 2
     dimensions: int = 2  # of the pseudo-coordinates
+
+    @property
+    def width(self) -> int:
+        """The sums of all kernels."""
+        return self.hidden * self.kernels
 
     def network(self, data: NodeData, generator: torch.Generator) -> Network:
         return MixtureNetwork(data, self, generator)

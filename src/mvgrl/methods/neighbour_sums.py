@@ -42,8 +42,8 @@ class Neighbours:
     def softmax(self, scores: Tensor) -> Tensor:
         """Return exp(scores), edges × heads, divided by its sum over the edges into the same node."""
         index = self.target.unsqueeze(1).expand_as(scores)
-        highest = scores.detach().new_full((self.nodes, scores.shape[1]), -torch.inf)
-        highest.scatter_reduce_(0, index, scores.detach(), "amax")
+        lowest = scores.detach().new_full((self.nodes, scores.shape[1]), -torch.inf)
+        highest = lowest.scatter_reduce(0, index, scores.detach(), "amax")
         return self.normalise((scores - highest[self.target]).exp())
 
     def normalise(self, weights: Tensor) -> Tensor:
@@ -57,35 +57,65 @@ class Neighbours:
 
         Weights are edges × heads, values nodes × heads × width.
         """
-        if values.device.type == "cpu":
-            return _Sum.apply(weights, values, self)
-        terms = weights.unsqueeze(-1) * values[self.origin]
-        return torch.zeros_like(values).index_add(0, self.target, terms)
+        return _Sum.apply(weights, values, self)
 
 
 class _Sum(torch.autograd.Function):
-    """The sum on a CPU, without an array of edges × heads × width."""
+    """The sum, which keeps no array of edges × heads × width for its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, values: Tensor, edges: Neighbours) -> Tensor:
-        ctx.save_for_backward(weights, values)
-        ctx.edges = edges
+    def forward(weights: Tensor, values: Tensor, edges: Neighbours) -> Tensor:
         return _summed(edges, weights.contiguous(), values.contiguous())
 
     @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Neighbours], output: Tensor) -> None:
+        weights, values, ctx.edges = inputs
+        ctx.save_for_backward(weights, values)
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
-        weights, values = (tensor.contiguous() for tensor in ctx.saved_tensors)
-        edges, grad = ctx.edges, grad.contiguous()
-        products = torch.empty_like(weights)
-        _multiply(edges.start.numpy(), edges.origin.numpy(), grad.numpy(), values.numpy(), products.numpy())
-        return products, _summed(edges, weights[edges.reverse], grad), None
+        weights, values = ctx.saved_tensors
+        edges: Neighbours = ctx.edges
+        return _products(edges, grad, values), _summed(edges, weights[edges.reverse], grad), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, weights: Tensor, values: Tensor, edges: Neighbours) -> tuple[Tensor, int]:
+        """Fold the stack into more heads."""
+        weights = _beside(weights, in_dims[0], info.batch_size)
+        values = _beside(values, in_dims[1], info.batch_size)
+        folded = _Sum.apply(weights.flatten(1, 2), values.flatten(1, 2), edges)
+        return folded.unflatten(1, values.shape[1:3]), 1
+
+
+def _beside(tensor: Tensor, dim: int | None, count: int) -> Tensor:
+    """Return a tensor with the dimension of the stack next to that of the heads."""
+    stacked = tensor.expand(count, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+    return stacked.movedim(0, 1)
 
 
 def _summed(edges: Neighbours, weights: Tensor, values: Tensor) -> Tensor:
-    out = torch.empty_like(values)
+    if not _on_cpu(values):
+        return torch.zeros_like(values).index_add_(0, edges.target, weights.unsqueeze(-1) * values[edges.origin])
+    out = torch.empty_like(values, memory_format=torch.contiguous_format)
+    arrays = (edges.start, edges.origin, weights.contiguous(), values.contiguous(), out)
     use_torch_threads()
-    _add(edges.start.numpy(), edges.origin.numpy(), weights.detach().numpy(), values.detach().numpy(), out.numpy())
+    _add(*(array.detach().numpy() for array in arrays))
     return out
+
+
+def _products(edges: Neighbours, left: Tensor, right: Tensor) -> Tensor:
+    """Return the inner products of the two ends of each edge, per head."""
+    if not _on_cpu(left):
+        return (left[edges.target] * right[edges.origin]).sum(-1)
+    out = left.new_empty(len(edges.target), left.shape[1])
+    use_torch_threads()
+    arrays = (edges.start, edges.origin, left.contiguous(), right.contiguous(), out)
+    _multiply(*(array.detach().numpy() for array in arrays))
+    return out
+
+
+def _on_cpu(tensor: Tensor) -> bool:
+    return tensor.device.type == "cpu"
 
 
 @compiled(parallel=True, fastmath={"contract"})

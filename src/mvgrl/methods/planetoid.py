@@ -20,6 +20,7 @@ from mvgrl.encoders import xavier
 from mvgrl.graphs import Graph
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.node_classifier import Layer, Network, NodeData, train
+from mvgrl.methods.noise import Noise
 from mvgrl.runtime import generator_for, kept_between_steps
 from mvgrl.settings import Output, Settings
 
@@ -69,13 +70,13 @@ class PlanetoidNetwork(Network):
         """Return all parameters but those of the contexts."""
         return [value for name, value in self.named_parameters() if name not in ("contexts", "frequency")]
 
-    def forward(self, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, noise: Noise | None = None) -> Tensor:
         return self._logits(self.of_features(self.data.features.matrix), self.of_codes(self.codes()))
 
     def _logits(self, *heads: Tensor) -> Tensor:
         return self.both(torch.cat([head.softmax(1) for head in heads], dim=1))
 
-    def loss(self, generator: torch.Generator | None = None) -> Tensor:
+    def loss(self, noise: Noise | None = None) -> Tensor:
         known = self.data.labels[self.data.train]
         heads = self.of_features(self._train_features), self.of_codes(self.codes(self.data.train))
         losses = [cross_entropy(logits, known) for logits in (self._logits(*heads), *heads)]

@@ -11,6 +11,7 @@ from torch import Tensor
 from mvgrl.methods.graph_data import edge_index_of
 from mvgrl.methods.mlp import Perceptron
 from mvgrl.methods.node_classifier import Network, NodeClassifier, NodeData
+from mvgrl.methods.noise import Drawn, Noise
 
 
 def pair_loss(first: Tensor, second: Tensor, margin: float | None = None) -> Tensor:
@@ -32,15 +33,17 @@ class EmbeddingNetwork(Perceptron):
         super().__init__(data, method.hidden, method.dropout, generator)
         self.method, self.edges = method, edge_index_of(data.graph, data.device)
 
-    def loss(self, generator: torch.Generator) -> Tensor:
+    def loss(self, noise: Noise) -> Tensor:
+        assert isinstance(noise, Drawn)
+        generator = noise.generator
         method, codes, device = self.method, self.hidden(), self.data.device
         pairs = torch.randint(len(codes), (2, method.pairs), generator=generator, device=device)
         apart = pair_loss(codes[pairs[0]], codes[pairs[1]], method.margin)
         if not self.edges.shape[1]:
-            return super().loss(generator) + method.strength * apart
+            return super().loss(noise) + method.strength * apart
         drawn = torch.randint(self.edges.shape[1], (method.pairs,), generator=generator, device=device)
-        close = pair_loss(*(codes[ends] for ends in self.edges[:, drawn]))
-        return super().loss(generator) + method.strength * (close + apart)
+        close = pair_loss(codes[self.edges[0, drawn]], codes[self.edges[1, drawn]])
+        return super().loss(noise) + method.strength * (close + apart)
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class SemiEmb(NodeClassifier):
     source: ClassVar[str] = (
         "Weston, Ratle & Collobert (ICML 2008), Section 3 (margin 1, weight 1) and Section 5 (50 hidden units)"
     )
+    stacks: ClassVar[bool] = False
     weight_decay: float = 0.0
     dropout: float = 0.0
     hidden: int = 50
