@@ -25,16 +25,17 @@ from mvgrl.views.adjacency import normalised, normalised_adjacency
 
 @dataclass(frozen=True)
 class GALA(Method):
-    """Two smoothing layers Â H W and two sharpening ones with relu in between, ½ ‖X − X̂‖² / n.
+    """Two smoothing layers relu(Â H W), and two sharpening ones of which the last is linear; ½ ‖X − X̂‖² / n.
 
-    The codes between both are the vectors, before relu. Features have unit length. The sizes of the layers and the
-    number of epochs on citation graphs could not be found; those here were set beforehand.
+    The codes between both are the vectors. Features are as they are: with rows of unit length, the weight decay is
+    larger than the gradients, and the codes vanish. The authors' code is for images; the sizes of the layers and the
+    epochs for citation graphs could not be found, and those here are ours.
     """
 
     name, label, tasks, trains = "gala", "GALA", ("node",), True
-    source = "Park et al. (2019), sections 3 and 5, and sseung0703/GALA_TF2.0: train.py; sizes and epochs are ours"
+    source = "Park et al. (2019), sections 3 and 5, and sseung0703/GALA_TF2.0: train.py, op_util.py, nets/GALA.py"
 
-    sizes: tuple[int, int] = (400, 100)
+    sizes: tuple[int, int] = (128, 64)
     rate: float = 1e-4
     weight_decay: float = 5e-4
     epochs: int = 1000
@@ -43,57 +44,46 @@ class GALA(Method):
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Train once per seed."""
-        features = UnitRows(features_of(dataset, settings, context.device, normalise="none"))
+        features = features_of(dataset, settings, context.device, normalise="none")
         views = smoother(dataset.graph, context.device), sharpener(dataset.graph, context.device)
         return [Outcome(as_vectors(self.train(features, *views, seed)), epochs=self.epochs) for seed in seeds]
 
-    def train(self, features: UnitRows, smooth: Matrix, sharp: Matrix, seed: int) -> Tensor:
+    def train(self, features: Matrix, smooth: Matrix, sharp: Matrix, seed: int) -> Tensor:
         """Return the inner codes after training."""
-        widths, draws = (features.matrix.shape[1], *self.sizes), generator_for(seed, "GALA weights")
+        widths, draws = (features.shape[1], *self.sizes), generator_for(seed, "GALA weights")
         shapes = [*pairwise(widths)]
         shapes += [(after, before) for before, after in reversed(shapes)]
-        drawn = [xavier(*shape, generator=draws).to(features.scale.device) for shape in shapes]
-        weights = [weight.requires_grad_() for weight in drawn]
+        squares = features.row_squares().sum()
+        weights = [xavier(*shape, generator=draws).to(squares.device).requires_grad_() for shape in shapes]
         optimiser = torch.optim.Adam(weights, lr=self.rate, weight_decay=self.weight_decay)
         for _ in range(self.epochs):
             optimiser.zero_grad()
             codes = encode(features, smooth, *weights[:2])
-            features.loss(last_layer(codes, sharp, weights[2]), weights[3]).backward()
+            reconstruction_loss(features, squares, last_layer(codes, sharp, weights[2]), weights[3]).backward()
             optimiser.step()
         with torch.no_grad():
             return encode(features, smooth, *weights[:2])
 
 
-class UnitRows:
-    """Features whose rows have unit length; rows of zeros remain."""
-
-    def __init__(self, matrix: Matrix) -> None:
-        lengths = matrix.row_squares().sqrt().float()
-        self.matrix, self.scale = matrix, torch.where(lengths > 0, 1 / lengths, 0.0)[:, None]
-
-    def __matmul__(self, right: Tensor) -> Tensor:
-        return self.scale * (self.matrix @ right)
-
-    def loss(self, hidden: Tensor, weight: Tensor) -> Tensor:
-        """Return ½ ‖X − H W‖² / n as ½ (‖X‖² − 2 ⟨Xᵀ H, Wᵀ⟩ + ⟨Hᵀ H W, W⟩) / n, without the product H W.
-
-        It has as many entries as X, but X is sparse.
-        """
-        size = (self.scale > 0).sum()
-        shared = (self.matrix.T @ (self.scale * hidden)) * weight.T
-        own = (hidden.T @ hidden @ weight) * weight
-        return (size - 2 * shared.sum() + own.sum()) / (2 * len(hidden))
-
-
-def encode(features: UnitRows, smooth: Matrix, first: Tensor, second: Tensor) -> Tensor:
-    """Return S · relu(S · X · W₀) · W₁."""
+def encode(features: Matrix, smooth: Matrix, first: Tensor, second: Tensor) -> Tensor:
+    """Return relu(S · relu(S · X · W₀) · W₁)."""
     hidden = (smooth @ (features @ first)).relu()
-    return smooth @ (hidden @ second)
+    return (smooth @ (hidden @ second)).relu()
 
 
 def last_layer(codes: Tensor, sharp: Matrix, weight: Tensor) -> Tensor:
-    """Return what the last weight is multiplied with: D · relu(D · relu(Z) · W₂)."""
-    return sharp @ ((sharp @ codes.relu()) @ weight).relu()
+    """Return what the last weight is multiplied with: D · relu(D · Z · W₂)."""
+    return sharp @ ((sharp @ codes) @ weight).relu()
+
+
+def reconstruction_loss(features: Matrix, squares: Tensor, hidden: Tensor, weight: Tensor) -> Tensor:
+    """Return ½ ‖X − H W‖² / n, given ‖X‖², as ½ (‖X‖² − 2 ⟨Xᵀ H, Wᵀ⟩ + ⟨Hᵀ H W, W⟩) / n.
+
+    The product H W is never formed: it has as many entries as X, but X is sparse.
+    """
+    shared = (features.T @ hidden) * weight.T
+    own = (hidden.T @ hidden @ weight) * weight
+    return (squares - 2 * shared.sum() + own.sum()) / (2 * len(hidden))
 
 
 def smoother(graph: Graph, device: torch.device) -> Matrix:
