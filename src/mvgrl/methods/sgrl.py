@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -35,7 +35,6 @@ class SGRL(Method):
         "NeurIPS 2024, equations 3 to 9 and table 4 (Photo), and the authors' code (github.com/hedongxiao-tju/SGRL, "
         "train.py); there is no configuration for citation graphs"
     )
-    on_datasets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     hidden: int = 1024
     hops: int = 1  # k
@@ -70,7 +69,7 @@ class Scattered(Model):
         self.predictor = Predictor(hidden, hidden, generator)
 
     def draw(self, generator: torch.Generator) -> dict[str, Tensor]:
-        return {"nothing": torch.zeros(1)}  # a stack needs a tensor to count its seeds by
+        return {}  # nothing is random but the weights
 
     def forward(self, drawn: Mapping[str, Tensor], matrices: Mapping[str, Matrix]) -> Tensor:
         (target,) = self.target(self.target.project(self.features), self.view)
