@@ -109,7 +109,7 @@ class _Normalised(torch.autograd.Function):
         return torch.addcmul(shift, centred, inverse * scale), mean, variance
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor, None, Tensor, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor, None, Tensor, Tensor]:
         centred, weight, inverse, scale = ctx.saved_tensors
         total, along = grad.sum(0), (grad * centred).sum(0)
         through_moments = torch.addcmul(total, centred, inverse.square() * along).mul_(weight.unsqueeze(-1))
