@@ -103,6 +103,22 @@ def test_batch_normalisation_ignores_rows_that_do_not_count() -> None:
         torch.testing.assert_close(ours(x, None)[:, model], plain.eval()(x[:, model]))
 
 
+def test_batch_normalisation_has_the_gradients_of_torch() -> None:
+    x, counts = torch.randn(12, 2, 3, requires_grad=True), torch.ones(12, 2)
+    counts[:5, 1] = 0
+    target = torch.randn(12, 2, 3) * counts.unsqueeze(-1)  # rows that do not count have no loss
+    ours = StackedBatchNorm(2, 3)
+    nn.init.uniform_(ours.scale)
+    (ours(x, counts) * target).sum().backward()
+    for model, rows in enumerate((slice(None), slice(5, None))):
+        plain, y = nn.BatchNorm1d(3), x.detach()[rows, model].clone().requires_grad_()
+        plain.weight.data = ours.scale[model].detach().clone()
+        (plain(y) * target[rows, model]).sum().backward()
+        torch.testing.assert_close(x.grad[rows, model], y.grad)
+        torch.testing.assert_close(ours.scale.grad[model], plain.weight.grad)
+        torch.testing.assert_close(ours.shift.grad[model], plain.bias.grad)
+
+
 def test_batches_hold_the_graphs_in_the_given_order() -> None:
     features = np.arange(GRAPH.nodes, dtype=np.float32)[:, None]
     batch = GraphBatches(GRAPH, features, CPU).take(np.array([1, 0]))

@@ -16,19 +16,24 @@ from mvgrl.settings import Output, Settings
 
 @dataclass(frozen=True)
 class Graph2Vec(Method):
-    """PV-DBOW over the colours of rounds 0 to ``rounds``."""
+    """PV-DBOW over the colours of rounds 0 to ``rounds``.
+
+    The implementation named below makes 10 passes, and drops frequent colours (down-sampling 1e-4) and those that occur
+    less than 5 times. Of 188 small graphs this leaves next to nothing: 66.8 on MUTAG, the share of the larger class.
+    Here nothing is dropped, and there are 100 passes, between its 10 and the authors' 1,000.
+    """
 
     name, label, tasks = "graph2vec", "graph2vec", ("graph",)
     source = (
-        "the defaults of the implementation over gensim, github.com/benedekrozemberczki/graph2vec (128 dimensions, two "
-        "rounds, 10 epochs, learning rate 0.025, down-sampling 1e-4, colours that occur 5 times)"
+        "Narayanan et al., 2017; 128 dimensions, two rounds and learning rate 0.025 are the defaults of the "
+        "implementation over gensim, github.com/benedekrozemberczki/graph2vec"
     )
     size: int = 128
     rounds: int = 2
-    passes: int = 10
+    passes: int = 100
     learning_rate: float = 0.025
-    down_sampling: float = 1e-4
-    least: int = 5
+    down_sampling: float = 0.0
+    least: int = 1
 
     def outcomes(
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
