@@ -46,7 +46,7 @@ def graphlet_kernel(graph: Graph, size: int, samples: int, seed: int) -> np.ndar
     except ImportError:
         raise InputError("the graphlet kernel needs grakel; pip install 'mvgrl[arena]'") from None
     every = [
-        (adjacency.toarray().astype(np.int64), dict.fromkeys(range(adjacency.shape[0]), 0))
+        (adjacency.toarray().astype(np.int8), dict.fromkeys(range(adjacency.shape[0]), 0))
         for _, adjacency in parts_of(graph)
     ]
     sampler = GraphletSampling(k=size, sampling={"n_samples": samples}, random_state=seed)
