@@ -27,8 +27,8 @@ from mvgrl.views.adjacency import normalised, normalised_adjacency
 class GALA(Method):
     """Two smoothing layers relu(Â H W), and two sharpening ones of which the last is linear; ½ ‖X − X̂‖² / n.
 
-    The codes between both are the vectors. Features are as they are: with rows of unit length, the weight decay is
-    larger than the gradients, and the codes vanish. The authors' code is for images; the sizes of the layers and the
+    The codes between both are the vectors. Features are as they are: with rows of unit length, this weight decay
+    made the codes useless in a trial on Cora. The authors' code is for images; the sizes of the layers and the
     epochs for citation graphs could not be found, and those here are ours.
     """
 

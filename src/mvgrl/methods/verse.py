@@ -21,7 +21,7 @@ class VERSE(Method):
     """One vector per node; the end of a walk is a positive, three random nodes are negatives; features are not used.
 
     The loss is noise-contrastive, with the biases log n of positives and log(n / negatives) of negatives. The authors
-    draw 100,000 positives per node, which takes hours; vectors change little after the first thousands.
+    draw 100,000 positives per node; a tenth of that is drawn here, to save time.
     """
 
     name, label, tasks, trains = "verse", "VERSE", ("node",), True
