@@ -44,7 +44,7 @@ def planted() -> Dataset:
     sources, targets = np.nonzero(np.triu(generator.random(near.shape) < near, 1))
     means = np.hstack([np.repeat(np.eye(3), 4, axis=1), np.zeros((3, 12))])  # four columns per group, twelve of none
     features = (generator.random((len(target), 24)) < 0.1 + 0.5 * means[target]).astype(float)
-    order = generator.permutation(len(target))
-    split = {"train": order[:15], "val": order[15:30], "test": order[30:]}
+    order = np.arange(60).reshape(3, 20)  # five train and five val nodes per group
+    split = {"train": order[:, :5].ravel(), "val": order[:, 5:10].ravel(), "test": np.append(order[:, 10:].ravel(), 60)}
     graph = Graph.from_edges(sources, targets, nodes=len(target), features=sp.csr_array(features))
     return Dataset("planted", graph, target, "node", split, ("a", "b", "c"), "")
