@@ -148,8 +148,7 @@ class WeisfeilerLehman(Method):
     name, label, tasks, seeded = "kernel-wl", "Weisfeiler–Lehman kernel", ("graph",), False
     source = (
         "Shervashidze et al., 2011: the subtree kernel, h from 0 to 10 chosen by cross-validation on training data "
-        "(here from 0 to 5: further rounds hardly change the kernel of these graphs); labels are degrees where there "
-        "are none"
+        "(here from 0 to 5); labels are degrees where there are none"
     )
     rounds: int = 5
 

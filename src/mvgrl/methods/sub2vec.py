@@ -22,7 +22,7 @@ class Sub2Vec(Method):
     """PV-DM over a walk whose words are classes of relative degree: the structural variant.
 
     Node numbers, the words of the other variant, mean nothing across graphs. The authors' walks have 100,000 steps;
-    1,000 already give the frequency of each of the eight words to about 2 %, and take minutes instead of hours.
+    here they have 1,000, a hundredth of the words to train on. What the others would score was not measured.
     """
 
     name, label, tasks = "sub2vec", "sub2vec", ("graph",)
