@@ -153,3 +153,12 @@ def test_the_graphlet_kernel_without_grakel_names_the_extra(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "grakel", None)
     with pytest.raises(InputError, match=r"needs grakel; pip install 'mvgrl\[arena\]'"):
         graphlet_kernel(random_graphs(2), 3, 5, 0)
+
+
+def test_long_walks_in_dense_graphs_do_not_overflow() -> None:
+    clique = np.nonzero(np.triu(np.ones((90, 90)), 1))
+    graph = Graph.join([Graph.from_edges(*clique), Graph.from_edges([0], [1])])
+    (kernel,) = random_walk_kernels(graph, [1e-4], radius=89.0)  # λρ² = 0.79, so walks of a hundred steps count
+    expected = 90**2 / (1 - 1e-4 * 89**2)  # each node of the clique has 89^k walks of length k
+    assert kernel[0, 0] == pytest.approx(expected)
+    assert np.isfinite(kernel).all()

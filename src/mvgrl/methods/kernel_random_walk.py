@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -63,16 +64,20 @@ def random_walk_kernels(graph: Graph, lambdas: Sequence[float], radius: float) -
     [[8.0]]
     """
     terms = [1 + int(np.ceil(np.log(1e-12) / np.log(max(one * radius**2, 1e-12)))) for one in lambdas]
-    found = [np.zeros((graph.count, graph.count)) for _ in lambdas]
-    for length, pairs in enumerate(_common_walks(graph, max(terms))):
-        for kernel, one, last in zip(found, lambdas, terms, strict=True):
-            if length <= last:
-                kernel += one**length * pairs
+    found = []
+    for one, last in zip(lambdas, terms, strict=True):
+        kernel = np.zeros((graph.count, graph.count))
+        for pairs in _common_walks(graph, last, one):
+            kernel += pairs
+        found.append(kernel)
     return found
 
 
-def _common_walks(graph: Graph, longest: int) -> Iterator[np.ndarray]:
-    """Yield the number of pairs of walks of each length from 0 for all pairs of graphs."""
+def _common_walks(graph: Graph, longest: int, decay: float) -> Iterator[np.ndarray]:
+    """Yield decay^k × the number of pairs of walks of length k, from 0, for all pairs of graphs.
+
+    The factor is part of every step: the numbers of long walks in a dense graph are too large for floating point.
+    """
     adjacency, owner = _unweighted(graph).astype(np.float64), owners_of(graph)
     sums = sp.csr_array((np.ones(graph.nodes), (owner, np.arange(graph.nodes))), shape=(graph.count, graph.nodes))
     if graph.node_labels is None:  # a pair of walks is one walk in each graph, whatever the other one is
@@ -80,14 +85,14 @@ def _common_walks(graph: Graph, longest: int) -> Iterator[np.ndarray]:
         for _ in range(longest + 1):
             count = sums @ walks
             yield np.outer(count, count)
-            walks = adjacency @ walks
+            walks = math.sqrt(decay) * (adjacency @ walks)
         return
     labels = labels_of(graph)
     same = (labels[:, None] == labels).astype(np.float64)  # nodes of the product graph, which walks on A X A
     walks = same
     for _ in range(longest + 1):
         yield sums @ (sums @ walks).T
-        walks = same * (adjacency @ (adjacency @ walks).T)
+        walks = decay * same * (adjacency @ (adjacency @ walks).T)
 
 
 def _unweighted(graph: Graph) -> sp.csr_array:
