@@ -26,7 +26,7 @@ def paired_p_value(
     None if there are fewer than two splits. Without any spread, the p-value is 1 for equal scores and 0 for others.
 
     >>> round(paired_p_value([80, 82, 81, 83], [79, 80, 80, 81], parts=(1, 9)), 4)
-    0.0158
+    0.0228
     >>> paired_p_value([80, 82], [80, 82], parts=(1, 9))
     1.0
     """

@@ -146,7 +146,9 @@ def _random_10(evaluation: Evaluation, *, tuned: bool = True) -> list[Scores]:
             _on_split(classes, evaluation, seed % evaluation.splits, tuned=tuned)
             for seed, classes in evaluation.predictions()
         ]
-    return _over_splits(evaluation, "random_10", partial(random_10_accuracy, tuned=tuned))
+    return _over_splits(
+        evaluation, "random_10", random_10_accuracy if tuned else partial(random_10_accuracy, tuned=False)
+    )
 
 
 def _every_10(evaluation: Evaluation) -> list[Scores]:

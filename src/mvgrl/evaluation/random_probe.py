@@ -36,9 +36,7 @@ def tuning_nodes(nodes: int) -> np.ndarray:
     return np.random.default_rng(12345).permutation(nodes)[: nodes // 5]
 
 
-def random_10_accuracy(
-    codes: Tensor, labels: np.ndarray, numbers: Sequence[int], *, tuned: bool = True
-) -> np.ndarray:
+def random_10_accuracy(codes: Tensor, labels: np.ndarray, numbers: Sequence[int], *, tuned: bool = True) -> np.ndarray:
     """Compute the test accuracy, in percent, on each numbered split into 10 % train, 10 % val and 80 % test nodes.
 
     The strength is chosen on the val nodes. The tuning nodes are not scored, unless nothing was ``tuned`` on the graph.
@@ -142,9 +140,7 @@ def _hits(weights: Tensor, points: Tensor, wanted: np.ndarray) -> np.ndarray:
     return right.sum(-1).cpu().numpy()
 
 
-def _scores(
-    weights: Tensor, points: Tensor, truth: np.ndarray, nodes: np.ndarray, *, tuned: bool = True
-) -> np.ndarray:
+def _scores(weights: Tensor, points: Tensor, truth: np.ndarray, nodes: np.ndarray, *, tuned: bool = True) -> np.ndarray:
     """Return the accuracy of each split in percent, without the tuning nodes; nodes is splits × test nodes."""
     right = newton.batched_product(weights, points)[:, 0].argmax(1).cpu().numpy() == truth[nodes]
     scored = ~np.isin(nodes, tuning_nodes(len(truth)) if tuned else ())

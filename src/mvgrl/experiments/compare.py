@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ def _run(
     results: Callable[[Contest, Todo], Iterator[Result]],
 ) -> dict[str, str]:
     """Run everything and add it to the ledger; return why contenders failed that may be tried again."""
-    ahead = expected(contest, todo)
+    ahead = expected(contest, todo, list(ledger))
     count = len(contest.contenders)
     done = count - sum(len(some) for some in todo)
     reused = f", {done} of them already in {ledger.path}" if done else ""
@@ -120,10 +121,11 @@ def _run(
     notes: dict[str, str] = {}
     for some in todo:
         names = " and ".join(contender.label for contender, _ in some)
+        started = time.perf_counter()
         with busy(f"{names} ({done + 1} of {count}, {as_text(ahead.left)} left)"):
             for result in results(contest, some):
                 _note(contest, ledger, result, notes)
-        ahead.finished(some)
+        ahead.finished(time.perf_counter() - started)
         for contender, _ in some:
             done += 1
             left = f", {as_text(ahead.left)} left" if done < count else ""
@@ -174,9 +176,7 @@ def summarise(contest: Contest, ledger: Ledger, notes: dict[str, str] | None = N
     return sorted(rows, key=lambda row: -row.numbers[first].mean if row.numbers else np.inf)
 
 
-def _rows(
-    contest: Contest, lines: Sequence[Run], notes: dict[str, str], contenders: Sequence[Contender]
-) -> list[Row]:
+def _rows(contest: Contest, lines: Sequence[Run], notes: dict[str, str], contenders: Sequence[Contender]) -> list[Row]:
     mine = {one.id: [run for run in lines if contest.is_of(run, one)] for one in contenders}
     wanted = {one.id: {run for some in contest.trainings(one) for run in some} for one in contenders}
     done = {

@@ -20,6 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from mvgrl.automatic import resolve
+from mvgrl.datasets import Dataset
 from mvgrl.errors import CheckpointError, InputError, MachineError, SettingsError
 from mvgrl.evaluation.protocols import Evaluation, measure
 from mvgrl.experiments.contenders import Contender
@@ -28,6 +30,7 @@ from mvgrl.experiments.hidden_edges import hidden_edge_scores, link_splits
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.parallel import exit_with
 from mvgrl.experiments.runner import RunContext, outcomes_of, reason
+from mvgrl.graphs import Graph
 from mvgrl.views import ViewCache
 
 KILLED = "out of memory or killed"
@@ -155,27 +158,56 @@ def _serve(results: Connection, parent: Connection, contest: Contest, todo: Todo
     """Send all results to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     threading.Thread(target=exit_with, args=(parent,), daemon=True).start()
+    warm_up(contest, todo[0][0])
     for result in results_of(contest, todo, _peak_memory(contest.device)):
         results.send(result)
     results.close()
 
 
+def warm_up(contest: Contest, contender: Contender) -> None:
+    """Run a method on a tiny graph, so that what Python imports and compiles once is not part of its time."""
+    method = contender.method
+    if method.supervised:  # they need splits or folds, and train often enough that a few seconds do not matter
+        return
+    if hasattr(method, "epochs"):
+        method = replace(method, epochs=1)  # type: ignore[call-arg]
+    given = contest.dataset.graph.features
+    count = 1 if contest.dataset.task == "node" else 20
+    features = sp.csr_array(np.eye(40 * count)) if sp.issparse(given) else np.eye(40 * count, dtype=np.float32)
+    ends = np.arange(40 * count)
+    other = ends - ends % 40 + (ends + 1) % 40  # rings of 40 nodes
+    graph = Graph.from_edges(ends, other, features=None if given is None else features)
+    graph = replace(graph, offsets=np.arange(0, 40 * count + 1, 40))
+    classes = np.arange(40 if count == 1 else count) % 2
+    ring = Dataset("rings", graph, classes, contest.dataset.task, None, ("0", "1"), "")
+    settings = resolve(graph, replace(contest.settings, epochs=1), device=contest.device).settings
+    context = RunContext(
+        Ledger(Path(os.devnull)), torch.device(contest.device), lambda text: None, ViewCache(memory=_CACHE)
+    )
+    with suppress(Exception), warnings.catch_warnings():  # what is wrong is reported on the graph itself
+        warnings.simplefilter("ignore")
+        method.outcomes(ring, settings, contender.output, [0], context)
+
+
 def _peak_memory(device: str) -> Callable[[], float]:
     """Return a function that returns the peak of the memory in MB since now: of a GPU if it is used, or resident."""
     if device != "cpu":
+        torch.cuda.reset_peak_memory_stats(device)
         return lambda: torch.cuda.max_memory_allocated(device) / 2**20
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak starts again from what is in use now
+    before = _peak()
+    return lambda: max(0.0, _peak() - before)
+
+
+def _peak() -> float:
+    """Return the peak of the resident memory in MB; 0 where the system does not report it."""
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) / 2**10
     try:
         import resource
     except ImportError:  # Windows
-        return lambda: 0.0
-
-    def peak() -> float:
-        size: float = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return size / 2**20 if sys.platform == "darwin" else size / 2**10
-
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        before = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-    except OSError:  # not Linux
-        before = peak()
-    return lambda: max(0.0, peak() - before)
+        return 0.0
+    size: float = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size / 2**20 if sys.platform == "darwin" else size / 2**10

@@ -1,40 +1,123 @@
-"""Expect how long a comparison takes: a rough model per kind of method, corrected by what has really been measured."""
+"""Expect how long a comparison takes: operations per method, the speed of the machine, and corrections on the way."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from mvgrl.experiments.contenders import Contender
 from mvgrl.experiments.contest import Contest
 from mvgrl.experiments.contest_process import Todo
+from mvgrl.experiments.ledger import Run
+from mvgrl.graphs import Graph
+from mvgrl.settings import Settings
+from mvgrl.views.diffusion import Diffusion
+
+_START = 6.0  # seconds until a process has imported everything
+_EPOCHS = 300  # after which training usually stops, for lack of progress
+_EFFICIENCY = 0.25  # of training steps, compared with a product of large matrices
+_TOKENS_PER_SECOND = 120_000.0  # that gensim trains vectors of, in one thread
+_PROBE = 2e-6  # seconds of a probe per train row, class and column, over all strengths
+_SVM = 2e-6  # the same for the nested folds of graphs, per graph, class and column
+_COLUMNS = 512
 
 
 @dataclass
 class Expected:
-    """The seconds that are left, for every group of contenders, and how well earlier ones were estimated."""
+    """The expected seconds of every group of contenders that is left, and how well earlier ones were estimated."""
 
     seconds: list[float]
-    pace: float = 1.0  # what has been measured, divided by what was expected
-    _done: list[float] = field(default_factory=list)
+    pace: float = 1.0  # the seconds of finished groups, divided by the expected ones
+    _spent: float = 0.0
+    _expected: float = 0.0
 
     @property
     def left(self) -> float:
-        """The seconds that are left."""
+        """The seconds that are left.
+
+        >>> ahead = Expected([10.0, 20.0])
+        >>> ahead.finished(30.0)  # three times as long as expected
+        >>> ahead.left
+        60.0
+        """
         return self.pace * sum(self.seconds)
 
-    def finished(self, some: Todo) -> None:
-        """Note that the first group that was left is finished."""
-        self.seconds.pop(0)
+    def finished(self, seconds: float) -> None:
+        """Note how long the first of the groups took."""
+        self._spent += seconds
+        self._expected += self.seconds.pop(0)
+        self.pace = self._spent / self._expected
 
 
-def expected(contest: Contest, todo: Sequence[Todo]) -> Expected:
-    """Return the expected seconds of what is to be done."""
-    return Expected([0.0 for _ in todo])
+def expected(contest: Contest, todo: Sequence[Todo], lines: Sequence[Run] = ()) -> Expected:
+    """Return the expected seconds of what is to be done; earlier runs on a graph of this name count as measurements."""
+    speed = _operations_per_second(torch.device(contest.device)) if todo else 1.0
+    found = []
+    for some in todo:
+        seconds = _START
+        for place, (contender, left) in enumerate(some):
+            one = _seconds(contest, contender, speed, lines) if place == 0 else 0.0  # the others share its training
+            trainings = sum(len(runs) for runs in left) if contest.kind == "links" else len(left)
+            seconds += one * trainings + _scoring(contest) * sum(len(runs) for runs in left)
+        found.append(seconds)
+    return Expected(found)
+
+
+def _operations_per_second(device: torch.device) -> float:
+    """Measure a product of two matrices; about a tenth of a second."""
+    one = torch.ones(1024, 1024, device=device)
+    one @ one
+    started = time.perf_counter()
+    for _ in range(3):
+        one = (one @ one).clamp_(max=1.0)
+    float(one[0, 0])  # a GPU has finished when a number is there
+    return 3 * 2 * 1024**3 / max(time.perf_counter() - started, 1e-6)
+
+
+def _seconds(contest: Contest, contender: Contender, speed: float, lines: Sequence[Run]) -> float:
+    """Return the expected seconds of one training or computation."""
+    same = (contest.dataset.name, contender.id)
+    known = [run.seconds for run in lines if (run.dataset, run.variant) == same and not run.failed]
+    if known:
+        return sum(known) / len(known)
+    graph, method = contest.dataset.graph, contender.method
+    if method.name in ("deepwalk", "node2vec"):
+        return 80 * 40 * graph.nodes / _TOKENS_PER_SECOND
+    if method.name == "netmf":
+        return graph.nodes**2 * _COLUMNS * 160 / speed
+    if method.name == "spectral":
+        return (2 * graph.edges + graph.nodes * _COLUMNS) * _COLUMNS * 160 / speed
+    step = _operations(graph, contest.resolved) / (speed * _EFFICIENCY)
+    epochs = getattr(method, "epochs", _EPOCHS if method.trains else 0)
+    return float(step * (3 + (min(epochs, contest.resolved.epochs) if method.name == "mvgrl" else epochs)))
+
+
+def _operations(graph: Graph, settings: Settings) -> float:
+    """Return the multiplications and additions of a training step on all nodes: forward, backward and negatives."""
+    width = _COLUMNS if graph.features is None else graph.features.shape[1]
+    filled = graph.nodes * width if graph.features is None or not hasattr(graph.features, "nnz") else graph.features.nnz
+    diffusion = sum(
+        min(graph.nodes, view.top_k or graph.nodes) * graph.nodes  # type: ignore[attr-defined]
+        for view in settings.views
+        if isinstance(view, Diffusion)
+    )
+    if graph.count > 1:
+        diffusion = int((graph.sizes.astype(float) ** 2).sum())
+    return 12.0 * settings.hidden * (filled + diffusion + 2 * graph.edges + graph.nodes * settings.hidden)
+
+
+def _scoring(contest: Contest) -> float:
+    """Return the expected seconds of scoring one run."""
+    rows, classes = len(contest.dataset.target), max(2, len(contest.dataset.classes))
+    if contest.kind == "folds":
+        return _SVM * rows * classes * _COLUMNS * 10
+    if contest.kind == "links":
+        return 2.0 + rows * 2e-4
+    trained = 0.1 * rows if contest.kind == "random" else 20.0 * classes
+    return 0.2 + _PROBE * trained * classes * min(trained, _COLUMNS)
 
 
 def as_text(seconds: float) -> str:
