@@ -82,7 +82,7 @@ def with_settings(method: Method, given: Mapping[str, Any]) -> Method:
                 f"{name} is {shown(value)}, but {method.name!r} is a method with its own parameters; omit it"
             )
     if "epochs" in given and method.source:
-        return replace(method, epochs=given["epochs"])
+        return replace(method, **{"epochs": given["epochs"]})
     return method
 
 
@@ -175,7 +175,7 @@ def load_vectors(folder: str | Path) -> tuple[MethodVectors, dict[str, Any]]:
         with open_tensors(folder / "model.safetensors") as file:
             kinds = [Layout(shape, torch.float32), Layout(shape, torch.float64)]
             own = file.layouts.get("vectors")
-            check_layouts(file.layouts, {"vectors": own if own in kinds else kinds[0]})  # type: ignore[dict-item]
+            check_layouts(file.layouts, {"vectors": own if own in kinds else kinds[0]})
             tensors = file.read()
         check_values(tensors)
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:

@@ -29,7 +29,7 @@ def run(
     mvgrl embed edges.csv -o vectors.parquet
     mvgrl embed edges.csv --nodes nodes.csv --label-column topic -o vectors.csv
     mvgrl embed mutag -o vectors.npy --epochs 40
-    mvgrl embed edges.csv -o vectors.parquet --method netmf
+    mvgrl embed edges.csv --method netmf -o vectors.parquet
     ```
 
     Settings that are not given are chosen for the graph, and one line says what was chosen and why. An interrupted run

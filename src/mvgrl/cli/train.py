@@ -66,9 +66,9 @@ def run(
         if (output / "model.safetensors").exists() and not (overwrite or resume or print_config):
             raise InputError(f"{output} is already a model; add --overwrite to replace it, or choose another name")
         check_unfinished(output, resume=resume)
+    if print_config and method not in ("default", "mvgrl"):
+        raise SettingsError(f"the method {method!r} has no settings to print; omit --print-config")
     job = prepare(graph, source, chosen, seed, device, console, method)
-    if print_config and job.method is not None:
-        raise SettingsError(f"{method!r} has no settings to print; omit --print-config")
     if print_config or output is None:
         text = write_config(job.settings, job.output, job.seed, job.requested_device, columns=job.columns)
         console.result({"config": text}, text.removesuffix("\n"))

@@ -87,5 +87,5 @@ def _check(name: str, dataset: Dataset) -> None:
 def _contender(name: str, dataset: str, epochs: int | None) -> Contender:
     method = METHODS["mvgrl" if name == DEFAULT else name].for_dataset(dataset)
     if epochs is not None and any(f.name == "epochs" for f in fields(method)):
-        method = replace(method, epochs=min(epochs, method.epochs))  # type: ignore[attr-defined]
+        method = replace(method, **{"epochs": min(epochs, method.parameters["epochs"])})
     return Contender(name, method, Output() if name == DEFAULT else Output(preset="paper"))

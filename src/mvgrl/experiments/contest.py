@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -144,7 +144,8 @@ def contest(
         if value is not None and not 1 <= value <= most:
             raise SettingsError(f"{name} is {value}; it must be from 1 to {most:,}")
     where = str(resolve_device(device))
-    settings = Settings(task=dataset.task, **({} if epochs is None else {"epochs": epochs}))
+    limit: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
+    settings = Settings(task=dataset.task, **limit)
     chosen = contenders(dataset, methods, device=where.partition(":")[0], epochs=epochs)
     found = Contest(dataset, kind, count, runs, settings, tuple(chosen), where)
     if kind == "links":

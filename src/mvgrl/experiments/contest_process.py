@@ -170,7 +170,7 @@ def warm_up(contest: Contest, contender: Contender) -> None:
     if method.supervised:  # they need splits or folds, and train often enough that a few seconds do not matter
         return
     if hasattr(method, "epochs"):
-        method = replace(method, epochs=1)  # type: ignore[call-arg]
+        method = replace(method, **{"epochs": 1})
     given = contest.dataset.graph.features
     count = 1 if contest.dataset.task == "node" else 20
     features = sp.csr_array(np.eye(40 * count)) if sp.issparse(given) else np.eye(40 * count, dtype=np.float32)

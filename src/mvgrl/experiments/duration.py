@@ -99,13 +99,12 @@ def _operations(graph: Graph, settings: Settings) -> float:
     """Return the multiplications and additions of a training step on all nodes: forward, backward and negatives."""
     width = _COLUMNS if graph.features is None else graph.features.shape[1]
     filled = graph.nodes * width if graph.features is None or not hasattr(graph.features, "nnz") else graph.features.nnz
-    diffusion = sum(
-        min(graph.nodes, view.top_k or graph.nodes) * graph.nodes  # type: ignore[attr-defined]
-        for view in settings.views
-        if isinstance(view, Diffusion)
-    )
+    diffusion = 0.0
+    for view in settings.views:
+        if isinstance(view, Diffusion):
+            diffusion += graph.nodes * min(graph.nodes, getattr(view, "top_k", None) or graph.nodes)
     if graph.count > 1:
-        diffusion = int((graph.sizes.astype(float) ** 2).sum())
+        diffusion = float((graph.sizes.astype(float) ** 2).sum())
     return 12.0 * settings.hidden * (filled + diffusion + 2 * graph.edges + graph.nodes * settings.hidden)
 
 
