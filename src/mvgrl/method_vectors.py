@@ -108,10 +108,18 @@ class MethodVectors:
     graph: str  # the fingerprint of the graph and the ids
     epochs: int = 0
     choices: dict[str, str] = field(default_factory=dict)
+    columns: str | None = None  # of the node table, if they were chosen: needed to read the same graph again
 
     @classmethod
     def fit(
-        cls, named: NamedGraph, method: Method, resolved: Resolved, *, seed: int, device: torch.device | str
+        cls,
+        named: NamedGraph,
+        method: Method,
+        resolved: Resolved,
+        *,
+        seed: int,
+        device: torch.device | str,
+        columns: str | None = None,
     ) -> MethodVectors:
         """Make the vectors of a graph; labels are not used."""
         task: Any = resolved.settings.task
@@ -125,7 +133,7 @@ class MethodVectors:
         choices = {name: text for name, text in resolved.choices.items() if name in ("task", "features", "normalise")}
         choices["method"] = describe(method)
         choices["vector"] = f"vectors of {vectors.shape[1]}, as the method makes them"
-        return cls(method, resolved.settings, vectors, fingerprint(named, task), outcome.epochs, choices)
+        return cls(method, resolved.settings, vectors, fingerprint(named, task), outcome.epochs, choices, columns)
 
     def vectors(self, named: NamedGraph | None = None) -> np.ndarray:
         """Return the vectors; of another graph than the one they were made for, an error."""
@@ -144,7 +152,7 @@ class MethodVectors:
             **{"format": FORMAT, "version": mvgrl.__version__, "method": self.method.name},
             **{"parameters": self.method.parameters, "settings": self.settings.to_dict(), "graph": self.graph},
             **{"rows": self.found.shape[0], "dim": self.found.shape[1], "epochs": self.epochs},
-            **{"choices": self.choices, "about": dict(about or {})},
+            **{"choices": self.choices, "columns": self.columns, "about": dict(about or {})},
         }
         with atomic_folder(check_model_folder(folder)) as temporary:
             write_tensors(temporary / "model.safetensors", {"vectors": torch.from_numpy(self.found)})
@@ -164,8 +172,9 @@ def load_vectors(folder: str | Path) -> tuple[MethodVectors, dict[str, Any]]:
     config = config_of(folder, (FORMAT,))
     try:
         name, parameters, about, choices = (config[key] for key in ("method", "parameters", "about", "choices"))
-        if not (isinstance(about, dict) and isinstance(choices, dict) and isinstance(config["graph"], str)):
-            raise ValueError("about, choices or graph are of the wrong type")
+        text = isinstance(config["graph"], str) and isinstance(config["columns"], (str, type(None)))
+        if not (isinstance(about, dict) and isinstance(choices, dict) and text):
+            raise ValueError("about, choices, graph or columns are of the wrong type")
         shape = config["rows"], config["dim"]
         if not all(type(one) is int and 1 <= one < 2**31 for one in (*shape, config["epochs"] + 1)):
             raise ValueError("rows, dim or epochs is not a number that it can be")
@@ -184,8 +193,8 @@ def load_vectors(folder: str | Path) -> tuple[MethodVectors, dict[str, Any]]:
             f"{folder} does not contain complete vectors ({reason}), as saved by mvgrl {version_of(config)}; save them "
             "again"
         ) from None
-    found = MethodVectors(method, settings, tensors["vectors"].numpy(), config["graph"], config["epochs"], choices)
-    return found, about
+    known = (config["graph"], config["epochs"], choices, config["columns"])
+    return MethodVectors(method, settings, tensors["vectors"].numpy(), *known), about
 
 
 def fingerprint(named: NamedGraph, task: str) -> str:

@@ -35,6 +35,13 @@ def test_a_saved_method_is_applied_to_its_own_graph_only(run, refused, graph):
     refused(f"train {graph} -o model --method netmf", "already a model", "--overwrite")
 
 
+def test_chosen_columns_are_read_again(run, graph):
+    run(f"train {graph} --features x, -o model --method propagated --device cpu -q")
+    run(f"embed {graph} --features x, -o one.csv --method propagated --device cpu -q")
+    run(f"apply model {graph} -o other.csv -q")
+    assert Path("one.csv").read_text() == Path("other.csv").read_text()
+
+
 def test_mistakes_are_refused(refused, graph):
     refused(f"embed {graph} -o vectors.csv --method netfm", "unknown method 'netfm'; did you mean 'netmf'")
     refused(f"embed {graph} -o vectors.csv --method histogram", "'histogram' makes no vectors of nodes")

@@ -197,6 +197,28 @@ def test_a_failed_method_is_a_row_with_its_reason(ledger):
     assert CALLS[-1] == ("greedy", ())
 
 
+class Stopped(Noisy):
+    """Interrupted by the user in its second training."""
+
+    name, label = "stopped", "stopped"
+
+    def outcomes(self, dataset: Dataset, settings: Any, output: Any, seeds: Sequence[int], context: Any) -> Any:
+        if 1 in seeds and not any(name == "again" for name, _ in CALLS):
+            raise KeyboardInterrupt
+        return super().outcomes(dataset, settings, output, seeds, context)
+
+
+def test_an_interrupted_comparison_continues_where_it_stopped(ledger, monkeypatch):
+    monkeypatch.setitem(METHODS, "stopped", Stopped())
+    with pytest.raises(KeyboardInterrupt):
+        run(club(), ledger, ["noisy", "stopped"], splits=2, seeds=2)
+    assert CALLS == [("noisy", (0,)), ("noisy", (1,)), ("stopped", (0,))]
+    CALLS[:] = [("again", ())]
+    rows = run(club(), ledger, ["noisy", "stopped"], splits=2, seeds=2)
+    assert CALLS[1:] == [("stopped", (1,))]
+    assert [row.runs for row in rows] == [4, 4]
+
+
 def test_without_labels_hidden_edges_are_predicted(ledger):
     named = NamedGraph(Graph.from_edges(*np.array(nx.karate_club_graph().edges).T), np.arange(34))
     (row,) = run(own_dataset(named), ledger, ["spectral"], splits=2)

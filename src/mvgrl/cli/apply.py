@@ -109,7 +109,7 @@ def _of_method(
         raise SettingsError(
             f"{flag} has no effect on the vectors of {found.method.name!r}, which are as saved; omit it"
         )
-    named = open_graph(graph, source, console)
+    named = open_graph(graph, source, console, features=found.columns)
     try:
         vectors = found.vectors(named)
     except InputError as error:

@@ -267,7 +267,9 @@ def made_by_method(job: Job, *, resume: bool) -> MethodVectors:
     if resume:
         raise SettingsError(f"only the training of MVGRL can be resumed, not {job.method.name!r}; omit --resume")
     with job.console.busy(f"{job.method.label}"):
-        return MethodVectors.fit(job.named, job.method, job.resolved, seed=job.seed, device=job.device)
+        return MethodVectors.fit(
+            job.named, job.method, job.resolved, seed=job.seed, device=job.device, columns=job.columns
+        )
 
 
 def finish_method(job: Job, output: Path, made: MethodVectors) -> dict[str, Any]:

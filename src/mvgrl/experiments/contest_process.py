@@ -34,7 +34,7 @@ from mvgrl.graphs import Graph
 from mvgrl.views import ViewCache
 
 KILLED = "out of memory or killed"
-_CACHE = 2**30  # bytes of views that a process keeps
+_CACHE = 2**33  # bytes of views that a process keeps
 
 
 @dataclass(frozen=True)
