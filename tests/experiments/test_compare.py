@@ -224,6 +224,7 @@ def test_without_labels_hidden_edges_are_predicted(ledger):
     (row,) = run(own_dataset(named), ledger, ["spectral"], splits=2)
     assert set(row.numbers) == {"auc", "average_precision", "stability"}
     assert 0 < row.numbers["auc"].mean <= 1
+    assert row.numbers["stability"].std is None  # the splits share the pair of clusterings
     lines = list(ledger)
     assert len(lines) == 2
     assert lines[0].scores["stability"] == lines[1].scores["stability"]  # of the same pair of clusterings

@@ -48,6 +48,9 @@ def test_the_page_says_who_is_best_and_who_is_tied(compared, tmp_path):
     assert page.count("<circle") == 2
     assert '<td class="number failed">failed</td>' in page
     assert "≈ tied, p = 0.40" in as_markdown(document(*compared))
+    assert "Accuracy (10 % train) against time" in page
+    write_page(tmp_path / "compare.md", *compared)
+    assert "against time" not in (tmp_path / "compare.md").read_text()  # Markdown has no figures
 
 
 def test_names_of_points_do_not_overlap():

@@ -210,10 +210,10 @@ def _compared(contest: Contest, done: dict[str, dict[int, Run]], score: Score) -
     best = max(means, key=means.__getitem__, default="")
     found = {}
     for name, some in values.items():
-        p = None
-        if name != best:
-            p = _p_value(contest, per_split[name], per_split[best])
-        std = float(np.std(list(some.values()))) if len(some) > 1 else None
+        p = std = None
+        if score.name != "stability":  # the splits share their clusterings: there is no spread and no test
+            p = None if name == best else _p_value(contest, per_split[name], per_split[best])
+            std = float(np.std(list(some.values()))) if len(some) > 1 else None
         found[name] = Number(means[name], std, name == best, p is not None and p > LEVEL, p)
     return found
 

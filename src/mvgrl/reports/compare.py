@@ -38,8 +38,9 @@ def as_text(contest: Contest, rows: Sequence[Row], *, bold: bool = False) -> str
 def write_page(path: str | os.PathLike[str], contest: Contest, rows: Sequence[Row]) -> None:
     """Write the comparison as one .html file that loads nothing else, or as .md without the figure."""
     path = check_page(path)
-    page = document(contest, rows)
-    text = as_html(page) if path.suffix.lower() == ".html" else as_markdown(page)
+    drawn = path.suffix.lower() == ".html"
+    page = document(contest, rows, drawn=drawn)
+    text = as_html(page) if drawn else as_markdown(page)
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -49,12 +50,12 @@ def check_page(path: str | os.PathLike[str]) -> Path:
     return check_output_file(path, TYPES, "compare.html")
 
 
-def document(contest: Contest, rows: Sequence[Row]) -> Document:
-    """Return the comparison as a document."""
+def document(contest: Contest, rows: Sequence[Row], *, drawn: bool = True) -> Document:
+    """Return the comparison as a document, with the plot if figures are ``drawn``."""
     parts: list[Part] = [_verdict(contest, rows), table(contest, rows), *_failures(rows)]
     sections = [Section("Result", tuple(parts))]
-    if figure := plot(contest, rows):
-        sections.append(Section(f"{contest.scores[0].title.capitalize()} against time", (figure,)))
+    if drawn and (figure := plot(contest, rows)):
+        sections.append(Section(f"{_titled(contest.scores[0])} against time", (figure,)))
     sections.append(Section("How it was measured", (_about(contest), protocol_text(contest), _cost_text(contest))))
     sections.append(Section("Methods", (_methods(contest),)))
     return Document(f"Methods compared on {contest.dataset.name}", tuple(sections))
@@ -80,7 +81,7 @@ def plot(contest: Contest, rows: Sequence[Row]) -> Figure | None:
     ]
     if not points:
         return None
-    caption = f"{score.title.capitalize()} against the seconds of one training; bars show one standard deviation."
+    caption = f"{_titled(score)} against the seconds of one training; bars show one standard deviation."
     about = f"{caption} Methods: {', '.join(one.name for one in points)}."
     return Figure(caption, scatter_chart(points, across="seconds", up=score.axis, about=about))
 
@@ -112,9 +113,13 @@ def protocol_text(contest: Contest) -> str:
     )
 
 
+def _titled(score: Score) -> str:
+    return score.title[0].upper() + score.title[1:]
+
+
 def _legend(contest: Contest) -> str:
     over = {"public": "trainings", "folds": "runs"}.get(contest.kind, "splits")
-    corrected = "" if contest.parts is None else " corrected for their overlap (Nadeau and Bengio)"
+    corrected = "" if contest.parts is None else ", corrected for their overlap (Nadeau and Bengio)"
     count = contest.seeds if contest.kind == "public" else contest.splits
     if count < 2:
         return "with a single split there is no test of differences"
