@@ -33,7 +33,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/vectors.py
 
 tables: $(VENV)/.ready
-	$(BIN)/python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md
+	$(BIN)/python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md docs/arena.md
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -26,7 +26,8 @@ from measure import alone, spent
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
-from mvgrl.evaluation.svm import CrossValidated, LinearSVM, cross_validate, shuffled_folds
+from mvgrl.evaluation.svm import CrossValidated, LinearSVM, cross_validate
+from mvgrl.folds import shuffled_folds
 from mvgrl.tables.atomic import atomic_write
 
 CS = tuple(10.0**exponent for exponent in range(-3, 4))

@@ -30,8 +30,8 @@ from mvgrl.datasets import Dataset, load
 from mvgrl.errors import InputError, MVGRLError, SettingsError
 from mvgrl.evaluation import cluster, cross_validate, linear_predictions
 from mvgrl.evaluation.linear_probe import DECAYS
-from mvgrl.evaluation.svm import shuffled_folds
 from mvgrl.experiments.experiment import task_of
+from mvgrl.folds import shuffled_folds
 from mvgrl.inputs import prepare
 from mvgrl.runtime import allow_tf32, resolve_device
 from mvgrl.settings import CODES, JOINS, Output, Settings, literal

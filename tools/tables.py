@@ -1,6 +1,6 @@
 """Fill the marked tables of Markdown pages from the ledger.
 
-    python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md
+    python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md docs/arena.md
 
 Everything between one of these marks and <!-- end --> is replaced:
 
@@ -9,6 +9,7 @@ Everything between one of these marks and <!-- end --> is replaced:
     <!-- table node-classification all accuracy -->    the three settings side by side
     <!-- table ablation-bounds best -->                rows × datasets, the paper's numbers in brackets
     <!-- conclusions -->                               whether the paper's conclusions hold
+    <!-- arena -->                                     what changes when all systems are run alike
 """
 
 from __future__ import annotations
@@ -22,19 +23,21 @@ from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.experiment import Experiment
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.summary import Row, summarise
-from mvgrl.reports.comparison import brief, grid, none_yet, notes, number
+from mvgrl.reports.arena import ARENA, arena_sections, coverage
+from mvgrl.reports.comparison import brief, compared, grid, none_yet, notes, number
 from mvgrl.reports.conclusions import conclusion_sections
 from mvgrl.reports.document import NONE, Cell, Part, Section, Table, parts_as_markdown
 
-_MARKED = re.compile(r"(<!-- (?:table (\S+) (\S+)(?: (\S+))?|conclusions) -->\n).*?(<!-- end -->)", re.DOTALL)
+_MARKED = re.compile(r"(<!-- (?:table (\S+) (\S+)(?: (\S+))?|(conclusions|arena)) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(page: str, ledger: Ledger) -> str:
     """Return the page with all marked tables up to date."""
 
     def write(match: re.Match[str]) -> str:
-        opened, name, setting, score, closed = match.groups()
-        parts = _conclusions(ledger) if name is None else _table(name, setting, score, ledger)
+        opened, name, setting, score, other, closed = match.groups()
+        made = {"conclusions": _conclusions, "arena": _arena}
+        parts = made[other](ledger) if other else _table(name, setting, score, ledger)
         return f"{opened}{parts_as_markdown(parts)}\n{closed}"
 
     return _MARKED.sub(write, page)
@@ -43,6 +46,12 @@ def filled(page: str, ledger: Ledger) -> str:
 def _conclusions(ledger: Ledger) -> list[Part | Section]:
     first, *others = conclusion_sections({name: summarise(one, ledger) for name, one in EXPERIMENTS.items()})
     return [*first.parts, *others]  # the page has its own heading
+
+
+def _arena(ledger: Ledger) -> list[Part | Section]:
+    rows = {name: summarise(EXPERIMENTS[name], ledger) for name in ARENA}
+    counts = (f"{done} of {every} in {name}" for name, (done, every) in coverage(rows).items())
+    return [f"Numbers of the paper that have one of ours beside them: {', '.join(counts)}.", *arena_sections(rows)]
 
 
 def _table(name: str, setting: str, score: str | None, ledger: Ledger) -> Sequence[Part | Section]:
@@ -106,7 +115,7 @@ def by_dataset(experiment: Experiment, rows: Sequence[Row]) -> list[Part]:
     there = {row.dataset for row in rows}
     missing = [dataset for dataset in experiment.datasets if dataset not in there]
     unrun = [f"There are no runs yet on {', '.join(missing)}; run mvgrl reproduce {experiment.name}."]
-    return [grid(rows, brief), *notes(rows), *(unrun if missing else [])]
+    return [grid(rows, compared if experiment.systems else brief), *notes(rows), *(unrun if missing else [])]
 
 
 def main(words: Sequence[str]) -> None:

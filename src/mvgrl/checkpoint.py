@@ -38,7 +38,11 @@ class RunState:
 
     def keep_best(self) -> None:
         """Remember the current weights as the best."""
-        self.best = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        weights = {name: tensor.detach() for name, tensor in self.model.state_dict().items()}
+        if self.best:
+            torch._foreach_copy_([self.best[name] for name in weights], list(weights.values()))  # one kernel for all
+        else:
+            self.best = {name: tensor.clone() for name, tensor in weights.items()}
 
     def restore_best(self) -> None:
         """Restore the best weights."""

@@ -37,7 +37,7 @@ class JumpingKnowledge(nn.Module):
     def forward(self, layers: Sequence[Tensor], view: Matrix, batch: Batch) -> Pooled:
         pooled = torch.cat([batch.pool(codes) for codes in layers], dim=1)
         if self.mean:
-            pooled = pooled / pooled.new_tensor(batch.sizes)[:, None]
+            pooled = pooled / batch.counts(pooled)[:, None]
         return Pooled(self.activation(pooled @ self.weight))
 
 
@@ -45,7 +45,7 @@ class SigmoidMean(nn.Module):
     """The sigmoid of the mean over the nodes of the last layer, as in the authors' released code. No parameters."""
 
     def forward(self, layers: Sequence[Tensor], view: Matrix, batch: Batch) -> Pooled:
-        return Pooled(torch.sigmoid(batch.pool(layers[-1]) / layers[-1].new_tensor(batch.sizes)[:, None]))
+        return Pooled(torch.sigmoid(batch.pool(layers[-1]) / batch.counts(layers[-1])[:, None]))
 
 
 class DiffPool1(nn.Module):
@@ -111,7 +111,7 @@ class DiffPool2(DiffPool1):
         """
         per_node = view.row_squares().to(assigned) - 2 * (assigned * spread).sum(1)
         distance = (batch.pool(per_node) + torch.stack(gram)).clamp(min=1e-12).sqrt()
-        link = distance / assigned.new_tensor(batch.sizes).square()
+        link = distance / batch.counts(assigned).square()
         entropy = -(assigned * assigned.clamp(min=1e-12).log()).sum(1).mean()
         return link.mean() + entropy
 

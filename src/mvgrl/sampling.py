@@ -44,7 +44,15 @@ class Batch:
     def owners(self, counts: Sequence[int]) -> Tensor:
         """The graph that each item belongs to, given the number of items per graph."""
         graphs = torch.arange(len(counts), device=self.device)
+        if len(set(counts)) == 1:  # without a wait for the GPU
+            return graphs.repeat_interleave(counts[0])
         return torch.repeat_interleave(graphs, torch.tensor(counts, device=self.device))
+
+    def counts(self, codes: Tensor) -> Tensor:
+        """The number of nodes of each graph, with the type and device of the codes."""
+        if len(set(self.sizes)) == 1:  # without a wait for the GPU
+            return codes.new_full((len(self.sizes),), self.sizes[0])
+        return codes.new_tensor(self.sizes)
 
     @property
     def has_negatives(self) -> bool:
@@ -268,7 +276,7 @@ class NodeBatches:
 
     def epoch(self, generator: torch.Generator) -> Iterator[Batch]:
         """The batches of one epoch: one."""
-        nodes, order = self.draw(generator)
+        nodes, order = (None if one is None else one.to(self.device) for one in self.draw(generator))
         if nodes is None:
             yield Batch(self.features, self.views, self.sizes, None, order, self.corrupted_views, self.device)
             return
@@ -282,14 +290,14 @@ class NodeBatches:
         yield Batch(features, views, self.sizes, rows, negative_rows, corrupted, self.device)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor | None, Tensor | None]:
-        """Everything random in a batch: the nodes of the samples (None: all), and the order of the negatives."""
+        """What is random in a batch, on the CPU: the nodes of the samples (None: all), the order of the negatives."""
         nodes = None
         if self.sampler.samples:
-            nodes = torch.cat([self.sampler(self.adjacency, size, generator) for size in self.sizes]).to(self.device)
+            nodes = torch.cat([self.sampler(self.adjacency, size, generator) for size in self.sizes])
         if not self.permute:
             return nodes, None
         order = [torch.randperm(size, generator=generator) + i * size for i, size in enumerate(self.sizes)]
-        return nodes, torch.cat(order).to(self.device)
+        return nodes, torch.cat(order)
 
     def whole(self) -> Iterator[Batch]:
         """The whole graph, for inference."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
+from mvgrl.captured import Captured, can_be_captured
 from mvgrl.history import Epoch, History, check_finite
 from mvgrl.matrices import Matrix, OnePerSeed
 from mvgrl.model import MVGRL
@@ -22,6 +23,7 @@ from mvgrl.settings import Settings
 
 LARGEST = 50
 _BYTES_OF_STEP = 100  # measured, per node, dimension and layer
+_SHARE_LEFT = 0.75  # of the seeds of a recorded step: with fewer left, it is recorded again for those only
 
 
 def stack_size(settings: Settings, nodes: int, device: torch.device) -> int:
@@ -49,11 +51,16 @@ def train_stack(
 
 
 class _Stack:
-    """The seeds still in training: their weights, optimizer and generators, and the best weights of each."""
+    """The seeds still in training: their weights, optimizer and generators, and the best weights of each.
+
+    A finished seed leaves the stack at once, or, where the step is recorded for this number of seeds, together with
+    others.
+    """
 
     def __init__(self, models: Sequence[MVGRL], batches: NodeBatches, seeds: Sequence[int]) -> None:
         self.models, self.batches = models, batches
         self.settings = models[0].settings
+        self.captured = can_be_captured(self.settings, batches, len(models))
         self.parameters = {
             name: torch.stack([dict(model.named_parameters())[name].detach() for model in models]).requires_grad_()
             for name, _ in models[0].named_parameters()
@@ -62,75 +69,103 @@ class _Stack:
         self.best = {name: tensor.detach().clone() for name, tensor in self.parameters.items()}
         self.generators = [generator_for(seed, "sampling") for seed in seeds]
         self.histories = [History() for _ in models]
-        self.active = list(range(len(models)))  # the model of each row of the stack
+        self.rows = list(range(len(models)))  # the model of each row of the stack
+        self.active = list(self.rows)  # the models that have not finished
+        self.drawn: dict[int, tuple[Tensor | None, Tensor | None]] = {}  # what is random in the next step, by model
+        self._draw()
+        self.step = self._make_step()
 
     def train(self, callbacks: Sequence[Callable[[Epoch], None]]) -> list[History]:
         """Train until every seed has stopped."""
         limit, epoch, started = self.settings.epochs, 0, time.perf_counter()
         while self.active and epoch < limit:
             epoch += 1
-            losses = self._step()
-            lower = []
-            for row, (index, loss) in enumerate(zip(self.active, losses, strict=True)):
+            found = self.step()
+            self._draw()  # for the next step, while a GPU computes this one
+            every = dict(zip(self.rows, found.tolist(), strict=True))
+            losses = {index: every[index] for index in self.active}
+            for index, loss in losses.items():
                 check_finite(loss)
                 self.histories[index].add(loss)
-                if self.histories[index].waited == 0:
-                    lower.append(row)
-            self._keep_best(lower)
+            self._keep_best([row for row, index in enumerate(self.rows) if index in losses and self._improved(index)])
             for callback in callbacks:
                 histories = [self.histories[index] for index in self.active]
                 best, waited = min(h.best_loss for h in histories), min(h.waited for h in histories)
-                mean, seconds = sum(losses) / len(losses), time.perf_counter() - started
+                mean, seconds = sum(losses.values()) / len(losses), time.perf_counter() - started
                 callback(Epoch(epoch, mean, best, waited, seconds, len(self.active)))
-            self._drop([row for row, index in enumerate(self.active) if self._finished(self.histories[index])])
-        self._drop(list(range(len(self.active))))
+            self._finish([index for index in self.active if self.histories[index].waited >= self.settings.patience])
+        self._finish(self.active)
         return self.histories
 
-    def _finished(self, history: History) -> bool:
-        return history.waited >= self.settings.patience
+    def _improved(self, index: int) -> bool:
+        return self.histories[index].waited == 0
 
-    def _step(self) -> list[float]:
-        rows, views = self._draw()
+    def _make_step(self) -> Callable[[], Tensor]:
+        """Return the function that runs a step with what was drawn, and returns the loss of each row."""
+        if not self.captured:
+            return lambda: self._update(*self._moved())
+        inputs, views = self._moved()
+        captured = Captured(lambda: self._update(inputs, views), self.batches.device)
 
+        def step() -> Tensor:
+            for name, tensor in self._moved()[0].items():
+                inputs[name].copy_(tensor)
+            return captured()
+
+        return step
+
+    def _update(self, inputs: dict[str, Tensor], views: tuple[Matrix, ...]) -> Tensor:
         def loss(parameters: dict[str, Tensor], rows: dict[str, Tensor]) -> Tensor:
             batch = Batch(self.batches.features, views, self.batches.sizes, device=self.batches.device, **rows)  # type: ignore[arg-type]
             return torch.func.functional_call(self.models[0], parameters, (batch,))
 
-        losses = torch.vmap(loss)(self.parameters, rows)
+        losses = torch.vmap(loss)(self.parameters, inputs)
         self.optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()  # no seed's loss depends on another's weights
         self.optimizer.step()
-        values: list[float] = losses.tolist()
-        return values
+        return losses.detach()
 
-    def _draw(self) -> tuple[dict[str, Tensor], tuple[Matrix, ...]]:
+    def _draw(self) -> None:
+        """Draw everything random in a step; a finished seed keeps what it had."""
+        self.drawn |= {index: self.batches.draw(self.generators[index]) for index in self.active}
+
+    def _moved(self) -> tuple[dict[str, Tensor], tuple[Matrix, ...]]:
         """What differs between seeds: the rows of positives and negatives, and the views of the samples."""
-        drawn = [self.batches.draw(self.generators[index]) for index in self.active]
-        orders = torch.stack([order for _, order in drawn if order is not None])
+        drawn, device = [self.drawn[index] for index in self.rows], self.batches.device
+        orders = torch.stack([order for _, order in drawn if order is not None]).to(device)  # one copy for all seeds
         if not self.batches.sampler.samples:
             return {"negative_rows": orders}, self.batches.views
-        nodes = torch.stack([nodes for nodes, _ in drawn if nodes is not None])
+        nodes = torch.stack([nodes for nodes, _ in drawn if nodes is not None]).to(device)
         sizes = self.batches.sizes * len(drawn)
         views = tuple(OnePerSeed(view.select(nodes.flatten(), sizes), len(drawn)) for view in self.batches.views)
         return {"rows": nodes, "negative_rows": nodes.gather(1, orders)}, views
 
     def _keep_best(self, rows: list[int]) -> None:
-        everyone = len(rows) == len(self.active)
+        if not rows:
+            return
+        everyone = len(rows) == len(self.rows)
+        which = torch.tensor(rows, device=self.batches.device)
         for name, tensor in self.parameters.items():
             if everyone:
                 self.best[name].copy_(tensor.detach())
-            elif rows:
-                self.best[name][rows] = tensor.detach()[rows]
+            else:
+                self.best[name].index_copy_(0, which, tensor.detach().index_select(0, which))
 
-    def _drop(self, rows: list[int]) -> None:
+    def _finish(self, finished: list[int]) -> None:
         """Give finished seeds their best weights, and continue without them."""
-        if not rows:
+        if not finished:
             return
-        for row in rows:
-            model = self.models[self.active[row]]
-            model.load_state_dict({name: tensor[row] for name, tensor in self.best.items()})
-        kept = [row for row in range(len(self.active)) if row not in rows]
-        self.active = [self.active[row] for row in kept]
+        for index in finished:
+            row = self.rows.index(index)
+            self.models[index].load_state_dict({name: tensor[row] for name, tensor in self.best.items()})
+        self.active = [index for index in self.active if index not in finished]
+        if self.active and (not self.captured or len(self.active) <= _SHARE_LEFT * len(self.rows)):
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Remove the rows of finished seeds."""
+        kept = [row for row, index in enumerate(self.rows) if index in self.active]
+        self.rows = list(self.active)
         state = self.optimizer.state_dict()
         for values in state["state"].values():
             for entry in ("exp_avg", "exp_avg_sq"):
@@ -139,9 +174,14 @@ class _Stack:
         self.parameters = {name: tensor.detach()[kept].requires_grad_() for name, tensor in self.parameters.items()}
         self.optimizer = self._make_optimizer()
         self.optimizer.load_state_dict(state)
+        self.step = self._make_step()
 
     def _make_optimizer(self) -> torch.optim.Optimizer:
         settings = self.settings
         return torch.optim.Adam(
-            self.parameters.values(), lr=settings.learning_rate, weight_decay=settings.l2, fused=True
+            self.parameters.values(),
+            lr=settings.learning_rate,
+            weight_decay=settings.l2,
+            fused=True,
+            capturable=self.captured,
         )

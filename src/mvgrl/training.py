@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,8 +13,10 @@ from typing import Any, overload
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mvgrl.automatic import Resolved, resolve
+from mvgrl.captured import Captured, can_be_captured
 from mvgrl.checkpoint import RunState
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.graphs import Graph
@@ -115,7 +117,7 @@ class Trained:
         return self.inputs
 
 
-def _checked(vectors: torch.Tensor) -> np.ndarray:
+def _checked(vectors: Tensor) -> np.ndarray:
     check_finite_vectors(vectors)
     found: np.ndarray = vectors.cpu().numpy()
     return found
@@ -257,7 +259,10 @@ def train(
     """Run Adam until the loss has not fallen for ``patience`` epochs; restore the state of the lowest loss."""
     settings = model.settings
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.Adam(learned, lr=settings.learning_rate, weight_decay=settings.l2, fused=True)
+    captured = can_be_captured(settings, batches)
+    optimizer = torch.optim.Adam(
+        learned, lr=settings.learning_rate, weight_decay=settings.l2, fused=True, capturable=captured
+    )
     run = RunState(model, optimizer, generator_for(seed, "sampling"), identity)
     if resume:
         if checkpoint is None:
@@ -266,9 +271,12 @@ def train(
         logger.info("resumed after epoch %d", len(run.history.losses))
     history, started = run.history, time.perf_counter()
     saved = -math.inf
+    losses = (_captured_losses if captured else _losses)(model, batches, optimizer, run.generator)
     with kept_between_steps():
         while len(history.losses) < settings.epochs and history.waited < settings.patience:
-            history.add(_epoch(model, batches, optimizer, run.generator))
+            loss = next(losses)
+            check_finite(loss)
+            history.add(loss)
             if history.waited == 0:
                 run.keep_best()
             now = time.perf_counter()
@@ -292,17 +300,41 @@ def _epoch_of(history: History, seconds: float) -> Epoch:
     return Epoch(len(history.losses), history.losses[-1], history.best_loss, history.waited, seconds)
 
 
-def _epoch(model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> float:
-    """One pass; the mean loss of its batches, weighted by the number of graphs in each."""
-    model.train()
-    total, weight = torch.zeros((), device=batches.device), 0
-    for batch in batches.epoch(generator):
-        loss = model(batch, generator)
+def _losses(
+    model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, generator: torch.Generator
+) -> Iterator[float]:
+    """Train for an epoch at a time; yield the mean loss of its batches, weighted by the number of graphs in each."""
+    while True:
+        model.train()
+        total, weight = torch.zeros((), device=batches.device), 0
+        for batch in batches.epoch(generator):
+            loss = model(batch, generator)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            total += loss.detach() * len(batch.sizes)
+            weight += len(batch.sizes)
+        yield float(total) / weight
+
+
+def _captured_losses(
+    model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, generator: torch.Generator
+) -> Iterator[float]:
+    """The same for an epoch of one step that is recorded as a CUDA graph."""
+    assert isinstance(batches, NodeBatches)
+    batch = next(batches.epoch(generator.clone_state()))
+    assert batch.negative_rows is not None
+
+    def step() -> Tensor:
+        loss: Tensor = model(batch)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-        total += loss.detach() * len(batch.sizes)
-        weight += len(batch.sizes)
-    mean = float(total) / weight
-    check_finite(mean)
-    return mean
+        return loss.detach()
+
+    captured = Captured(step, batches.device)
+    while True:
+        _, order = batches.draw(generator)
+        assert order is not None
+        batch.negative_rows.copy_(order)
+        yield float(captured())

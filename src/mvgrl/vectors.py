@@ -169,6 +169,6 @@ def _codes(model: MVGRL, layers: list[Tensor], view: Matrix, batch: Batch, outpu
     if output.codes == "layers":
         nodes = torch.cat(layers, dim=1)
         sums = batch.pool(nodes)
-        return nodes, sums / sums.new_tensor(batch.sizes)[:, None] if model.settings.readout.averages else sums
+        return nodes, sums / batch.counts(sums)[:, None] if model.settings.readout.averages else sums
     nodes, graphs = layers[-1], model.readout(layers, view, batch).graphs
     return (nodes, graphs) if output.codes == "encoded" else (model.node_head(nodes), model.graph_head(graphs))

@@ -15,7 +15,8 @@ from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
 from mvgrl.evaluation.random_probe import random_10_accuracy, tuning_nodes
 from mvgrl.evaluation.scores import SCORES
 from mvgrl.evaluation.splits import random_splits
-from mvgrl.evaluation.svm import shuffled_folds
+from mvgrl.evaluation.svm import choose_and_validate
+from mvgrl.folds import shuffled_folds
 from mvgrl.graphs import Graph
 from mvgrl.methods import Outcome
 
@@ -78,7 +79,7 @@ def test_random_splits_are_scored_per_split_and_once_per_outcome(vectors, monkey
 def test_both_svm_protocols_come_from_one_cross_validation(vectors, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     monkeypatch.setattr(
-        protocols, "cross_validate", lambda *args, **more: calls.append(more) or cross_validate(*args, **more)
+        protocols, "choose_and_validate", lambda *args, **more: calls.append(more) or choose_and_validate(*args, **more)
     )
     found = measure(["nested-svm", "best-c-svm", "linear-probe"], evaluation("graph", vectors))
     assert [call["seed"] for call in calls] == [3, 4, 5]
@@ -92,6 +93,19 @@ def test_a_kernel_scores_the_same_as_its_vectors(vectors) -> None:
     both = [Outcome(codes), Outcome(kernel=codes @ codes.T)]
     plain, kernel = (measure(["nested-svm"], Evaluation(target, [one], [0], CPU)) for one in both)
     assert kernel == plain
+
+
+def test_an_outcome_with_choices_is_chosen_together_with_c(vectors) -> None:
+    codes = vectors[0][0].astype(np.float64)
+    target = dataset("graph", vectors[1])
+    useless = Outcome(np.ones((len(codes), 2)))
+    offered = Outcome(useless.vectors, choices=(useless, Outcome(kernel=codes @ codes.T)))
+    (found,), (plain,), (bad,) = (
+        measure(["nested-svm", "best-c-svm"], Evaluation(target, [one], [0], CPU))
+        for one in (offered, Outcome(codes), useless)
+    )
+    assert found == plain
+    assert found["nested"] > bad["nested"]
 
 
 def test_predictions_are_scored_directly(vectors) -> None:

@@ -20,8 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.evaluation import svm_solver
-from mvgrl.evaluation.svm import LinearSVM, cross_validate, shuffled_folds
+from mvgrl.evaluation.svm import LinearSVM, choose_and_validate, cross_validate
 from mvgrl.evaluation.svm_solver import Points, solve
+from mvgrl.folds import shuffled_folds
 
 CS = (1e-3, 1e-1, 1e1, 1e3)
 
@@ -201,6 +202,29 @@ def test_nested_and_best_c_equal_grid_searches(classes, columns):
         means = [cross_val_score(machine.set_params(C=C), X, names, cv=shuffled_folds(4, 5, run)).mean() for C in CS]
         assert found.best_c_accuracy[run] == pytest.approx(100 * max(means))
         assert found.best_cs[run] == CS[int(np.argmax(means))]
+
+
+def test_alternatives_are_chosen_inside_the_training_folds_with_c():
+    X, y = problem(80, 6, 2, noise=0.5, seed=4)
+    parts = [X[:, :2], X[:, 2:4], X[:, 4:]]
+    found = choose_and_validate(iter(parts), y, folds=4, inner_folds=3, Cs=CS, seed=5)
+    accuracies, everywhere = [], []
+    for fold, (train, test) in enumerate(shuffled_folds(4, 5, 0).split(X, y)):
+        means, hits = [], []
+        for one in parts:
+            for C in CS:
+                machine = LinearSVC(C=C, tol=1e-8, max_iter=100_000, dual=False)
+                cv = shuffled_folds(3, 5, 0)
+                means.append(cross_val_score(machine, one[train], y[train], cv=cv).mean().round(12))
+                hits.append(machine.fit(one[train], y[train]).score(one[test], y[test]))
+        chosen = int(np.argmax(means))
+        assert found.nested_choices[0, fold] == chosen // len(CS)
+        assert found.nested_cs[0, fold] == CS[chosen % len(CS)]
+        accuracies.append(hits[chosen])
+        everywhere.append(hits)
+    assert len(set(found.nested_choices[0])) > 1
+    assert found.nested_accuracy[0] == pytest.approx(100 * np.mean(accuracies))
+    assert found.best_c_accuracy[0] == pytest.approx(100 * np.mean(everywhere, axis=0).max())
 
 
 def test_a_run_does_not_depend_on_the_other_runs(monkeypatch):

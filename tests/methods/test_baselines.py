@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,11 +14,9 @@ from sklearn.manifold import SpectralEmbedding
 from sklearn.metrics import normalized_mutual_info_score
 
 from mvgrl.datasets import Dataset
-from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.refinement import wl_counts
 from mvgrl.methods import METHODS, deepwalk, factorisation, netmf, propagated_components
-from mvgrl.methods.deepwalk import Walks
 from mvgrl.settings import Output, literal
 from mvgrl.views import PPR, Adjacency
 
@@ -39,8 +35,6 @@ def planted(groups: int = 4, size: int = 25, seed: int = 0) -> tuple[Graph, np.n
 
 
 def vectors(name: str, graph: Graph, context: Any, seeds: tuple[int, ...] = (0,), settings: Any = PLAIN) -> np.ndarray:
-    if name == "deepwalk":
-        pytest.importorskip("gensim")
     data = Dataset("any", graph, np.zeros(1, int), settings.task, None, ("a",), "")
     found = METHODS[name].outcomes(data, settings, Output(), seeds, context)[-1].vectors
     assert found is not None
@@ -50,12 +44,8 @@ def vectors(name: str, graph: Graph, context: Any, seeds: tuple[int, ...] = (0,)
 @pytest.fixture
 def few_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer and shorter walks, which is enough for a small graph."""
-    usual = Walks
-
-    def fewer(graph: Graph, *, seed: int) -> Walks:
-        return usual(graph, walks=20, length=20, seed=seed)
-
-    monkeypatch.setattr(deepwalk, "Walks", fewer)
+    monkeypatch.setattr(deepwalk, "WALKS", 20)
+    monkeypatch.setattr(deepwalk, "LENGTH", 20)
 
 
 @pytest.mark.usefixtures("few_walks")
@@ -164,35 +154,19 @@ def test_netmf_of_a_large_graph_finds_planted_groups(context: Any, monkeypatch: 
     assert normalized_mutual_info_score(group, clusters) > 0.95
 
 
-def test_walks_follow_edges_and_start_at_every_node() -> None:
-    graph, _ = planted(2, 10)
-    edges = {tuple(pair) for pair in np.argwhere(graph.adjacency.toarray()).tolist()}
-    walks = [[int(node) for node in walk] for walk in Walks(graph, walks=3, length=6, seed=1)]
-    assert Counter(walk[0] for walk in walks) == dict.fromkeys(range(20), 3)
-    for walk in walks:
-        assert len(walk) == 6
-        assert all(pair in edges for pair in pairwise(walk))
-    assert walks == [[int(node) for node in walk] for walk in Walks(graph, walks=3, length=6, seed=1)]
-    assert walks != [[int(node) for node in walk] for walk in Walks(graph, walks=3, length=6, seed=2)]
-
-
-def test_walks_take_edges_in_proportion_to_their_weights() -> None:
-    graph = Graph.from_edges([0, 0], [1, 2], [3.0, 1.0])
-    steps = Counter(walk[1] for walk in Walks(graph, walks=4000, length=2) if walk[0] == "0")
-    assert steps["1"] / 4000 == pytest.approx(0.75, abs=0.03)
-
-
 @pytest.mark.usefixtures("few_walks")
 def test_deepwalk_has_other_vectors_for_another_seed(context: Any) -> None:
     graph, _ = planted(2, 10)
     assert not np.allclose(vectors("deepwalk", graph, context, (0,)), vectors("deepwalk", graph, context, (1,)))
 
 
-def test_deepwalk_without_gensim_names_the_extra(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("gensim")
-    monkeypatch.setitem(sys.modules, "gensim.models", None)
-    with pytest.raises(InputError, match=r"needs gensim; pip install 'mvgrl\[baselines\]'"):
-        vectors("deepwalk", planted(2, 5)[0], context)
+@pytest.mark.usefixtures("few_walks")
+def test_deepwalk_with_features_has_both_side_by_side_and_walks_once(context: Any) -> None:
+    graph, _ = planted(2, 10)
+    found = vectors("deepwalk-features", graph, context)
+    np.testing.assert_array_equal(found[:, :-6], vectors("deepwalk", graph, context))
+    np.testing.assert_allclose(found[:, -6:], graph.features / np.abs(graph.features).sum(axis=1)[:, None], atol=1e-6)
+    assert len(context.made) == 1
 
 
 def gram_of_unit_rows(view: np.ndarray, features: np.ndarray) -> np.ndarray:

@@ -16,9 +16,9 @@ from mvgrl import fit
 from mvgrl.datasets import Dataset, load
 from mvgrl.errors import SettingsError
 from mvgrl.evaluation import cross_validate, linear_probe
-from mvgrl.evaluation.svm import shuffled_folds
 from mvgrl.experiments.experiment import GRAPH_DATASETS, NODE_DATASETS
 from mvgrl.experiments.recipes import load_recipe
+from mvgrl.folds import shuffled_folds
 from mvgrl.settings import Output, literal
 from tools import search as module
 

@@ -150,19 +150,19 @@ def test_an_unknown_table_is_rejected(tmp_path: Path, mark: str) -> None:
         filled(PAGE.replace("node-clustering best", mark), Ledger(tmp_path / "runs.jsonl"))
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/reproducibility.md", "docs/ablations.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/reproducibility.md", "docs/ablations.md", "docs/arena.md"])
 def test_the_pages_match_the_ledger(name: str) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
     assert filled(page, Ledger(ROOT / "results" / "runs.jsonl")) == page
 
 
 def test_the_pages_have_every_table_and_make_updates_them() -> None:
-    readme, main, ablations = (
+    readme, main, ablations, arena = (
         (ROOT / name).read_text(encoding="utf-8")
-        for name in ("README.md", "docs/reproducibility.md", "docs/ablations.md")
+        for name in ("README.md", "docs/reproducibility.md", "docs/ablations.md", "docs/arena.md")
     )
     assert (readme.count("<!-- table "), main.count("<!-- table ")) == (4, 13)
-    presets = {name for name, one in EXPERIMENTS.items() if one.preset}
+    presets = {name for name, one in EXPERIMENTS.items() if one.preset and not one.systems}
     assert presets <= set(re.findall("<!-- table (.*) best -->", main))
     for name in ("cora-linqs", "mutag"):
         assert f"| {name} |" in readme
@@ -170,12 +170,16 @@ def test_the_pages_have_every_table_and_make_updates_them() -> None:
     grouped = [name for name, one in EXPERIMENTS.items() if one.group and not one.preset]
     assert re.findall("<!-- table (.*) best -->", ablations) == grouped
     assert ablations.count("<!-- conclusions -->") == 1
+    assert [mark for mark in re.findall("<!-- (.*) -->", arena) if mark != "end"] == [
+        *(f"table {name} best" for name, one in EXPERIMENTS.items() if one.systems),
+        "arena",
+    ]
     assert ablations.count("<!-- end -->") == len(grouped) + 1
     assert (
-        "tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md\n"
+        "tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md docs/arena.md\n"
         in (ROOT / "Makefile").read_text()
     )
-    for page in (main, ablations):
+    for page in (main, ablations, arena):
         for link in re.findall(r"\]\((?!https?:)([^)]+)\)", page):
             path, _, heading = link.partition("#")
             there = ROOT / "docs" / path

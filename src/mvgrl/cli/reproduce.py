@@ -79,6 +79,8 @@ def run(
     from mvgrl.experiments.catalogue import EXPERIMENTS
     from mvgrl.experiments.ledger import Ledger
     from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
+    from mvgrl.experiments.summary import summarise
+    from mvgrl.reports.arena import ARENA, coverage
     from mvgrl.reports.terminal import as_text
 
     if plot is not None:
@@ -91,7 +93,11 @@ def run(
         ledger = readable_ledger(ledger, console)
         lines = Ledger(ledger)
         rows = overview(lines, datasets=dataset, runs=runs, recipes=recipes)
-        console.result({"experiments": rows, "ledger": str(ledger)}, _as_list(rows))
+        covered = coverage({name: summarise(EXPERIMENTS[name], lines) for name in ARENA})
+        counts = {name: {"done": done, "in the paper": every} for name, (done, every) in covered.items()}
+        console.result(
+            {"experiments": rows, "coverage": counts, "ledger": str(ledger)}, f"{_as_list(rows)}\n{_as_share(covered)}"
+        )
         return
     ledger = ledger or LEDGER
     lines = Ledger(ledger)
@@ -138,6 +144,18 @@ def _as_list(rows: list[dict[str, Any]]) -> str:
     ]
     cells = tuple(tuple(Cell(str(value)) for value in line) for line in lines)
     return aligned(Table("", ("experiment", "datasets", *keys, "time left"), cells))
+
+
+def _as_share(covered: dict[str, tuple[int, int]]) -> str:
+    """Say how many numbers of the paper's tables have one of ours beside them.
+
+    >>> _as_share({"arena-nodes": (2, 4), "arena-graphs": (1, 2)})
+    'systems of the paper that were run: arena-nodes 2 of 4 numbers, arena-graphs 1 of 2 numbers; 50 % of all'
+    """
+    parts = [f"{name} {done} of {every} numbers" for name, (done, every) in covered.items()]
+    done, every = (sum(counts) for counts in zip(*covered.values(), strict=True))
+    share = round(100 * done / max(every, 1))
+    return f"systems of the paper that were run: {', '.join(parts)}; {share} % of all"
 
 
 def _duration(seconds: float | None) -> str:

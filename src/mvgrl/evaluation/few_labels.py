@@ -8,9 +8,10 @@ from torch import Tensor
 
 from mvgrl.evaluation.linear_probe import DECAYS, linear_predictions, linear_probe
 from mvgrl.evaluation.splits import random_splits
-from mvgrl.evaluation.svm import CS, first_best, held_out_predictions, shuffled_folds, with_ones
+from mvgrl.evaluation.svm import CS, first_best, held_out_predictions, with_ones
+from mvgrl.folds import FOLDS, shuffled_folds
 
-FOLDS, INNER_FOLDS = 10, 5
+INNER_FOLDS = 5
 
 
 def node_accuracy(codes: Tensor, truth: np.ndarray, test: np.ndarray, share: float, *, seed: int) -> float:

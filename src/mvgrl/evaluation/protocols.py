@@ -7,7 +7,7 @@ Protocols with the same function are measured by one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -21,12 +21,11 @@ from mvgrl.evaluation.linear_probe import linear_predictions
 from mvgrl.evaluation.logistic import logistic_probe
 from mvgrl.evaluation.random_probe import random_10_accuracy, random_20_accuracy, tuning_nodes
 from mvgrl.evaluation.splits import random_splits
-from mvgrl.evaluation.svm import cross_validate, shuffled_folds
+from mvgrl.evaluation.svm import choose_and_validate
+from mvgrl.folds import fold_of_each
 from mvgrl.methods.base import Outcome
 
 Scores = dict[str, float]
-
-FOLDS = 10  # of the graph protocol
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,10 @@ def _linear_probe(evaluation: Evaluation) -> list[Scores]:
 def _converged_probe(evaluation: Evaluation) -> list[Scores]:
     if evaluation.predicted:
         return [{"logistic": scores["accuracy"]} for scores in _linear_probe(evaluation)]
-    codes, truth, (train, val, test) = evaluation.split_vectors()
-    return [{"logistic": float(score)} for score in 100.0 * logistic_probe(codes, truth, train, test, val=val)]
+    different = {id(outcome): outcome for outcome in evaluation.outcomes}  # a method without seeds has a single one
+    codes, truth, (train, val, test) = replace(evaluation, outcomes=[*different.values()]).split_vectors()
+    scores = dict(zip(different, 100.0 * logistic_probe(codes, truth, train, test, val=val), strict=True))
+    return [{"logistic": float(scores[id(outcome)])} for outcome in evaluation.outcomes]
 
 
 def _clustering(evaluation: Evaluation) -> list[Scores]:
@@ -114,20 +115,26 @@ def _clustering(evaluation: Evaluation) -> list[Scores]:
 
 
 def _svm(evaluation: Evaluation) -> list[Scores]:
-    """Return the scores for both ways to choose C, from one cross-validation; predictions are scored directly."""
+    """Return the scores for both ways to choose C, from one cross-validation; predictions are scored directly.
+
+    Where a method offers several outcomes, one of them is chosen together with C.
+    """
+    truth, device = evaluation.dataset.target, evaluation.device
     if evaluation.predicted:
-        return [_in_folds(classes, evaluation.dataset.target, seed) for seed, classes in evaluation.predictions()]
+        return [_in_folds(classes, truth, seed) for seed, classes in evaluation.predictions()]
     found = []
-    for seed, codes in evaluation.vectors():
-        scores = cross_validate(codes, evaluation.dataset.target, seed=seed, device=evaluation.device)
+    for seed, outcome in zip(evaluation.seeds, evaluation.outcomes, strict=True):
+        alternatives = (torch.from_numpy(one.points()).to(device) for one in outcome.choices or (outcome,))
+        scores = choose_and_validate(alternatives, truth, seed=seed, device=device)
         found.append({"nested": float(scores.nested_accuracy[0]), "best_c": float(scores.best_c_accuracy[0])})
     return found
 
 
 def _in_folds(predictions: np.ndarray, truth: np.ndarray, seed: int) -> Scores:
     """Return the mean accuracy over the folds of a seed; nothing is chosen on them, so it is the nested accuracy."""
-    hits = [(predictions[held] == truth[held]).mean() for _, held in shuffled_folds(FOLDS, seed, 0).split(truth, truth)]
-    return {"nested": 100.0 * float(np.mean(hits))}
+    fold = fold_of_each(truth, seed)
+    hits = np.bincount(fold, predictions == truth) / np.bincount(fold)
+    return {"nested": 100.0 * float(hits.mean())}
 
 
 def _probe_with_share(evaluation: Evaluation) -> list[Scores]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -18,10 +18,8 @@ from torch import Tensor
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.evaluation.checks import check_seed, checked_embeddings, checked_labels, classes_of, is_known
 from mvgrl.evaluation.svm_solver import Points, Solution, solve_path
+from mvgrl.folds import shuffled_folds
 from mvgrl.runtime import resolve_device
-
-if TYPE_CHECKING:
-    from sklearn.model_selection import StratifiedKFold
 
 CS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)  # the grid of the paper
 _WORKING_BYTES = 2**25  # for one value per point and problem; about twenty such arrays are alive at a time
@@ -85,6 +83,7 @@ class CrossValidated:
     nested_accuracy: np.ndarray  # runs; the mean over the folds
     nested_macro_f1: np.ndarray  # runs; of the predictions of all folds together
     nested_cs: np.ndarray  # runs × folds; the chosen C
+    nested_choices: np.ndarray  # runs × folds; the number of the chosen alternative, 0 if there is only one
     best_c_accuracy: np.ndarray  # runs
     best_cs: np.ndarray  # runs
 
@@ -115,21 +114,51 @@ def cross_validate(
     >>> found.nested_accuracy.tolist(), found.best_c_accuracy.tolist()
     ([100.0, 100.0], [100.0, 100.0])
     """
+    return choose_and_validate(
+        [embeddings], labels, folds=folds, inner_folds=inner_folds, Cs=Cs, runs=runs, seed=seed, device=device
+    )
+
+
+def choose_and_validate(
+    alternatives: Iterable[Any],
+    labels: Any,
+    *,
+    folds: int = 10,
+    inner_folds: int = 5,
+    Cs: Sequence[float] = CS,
+    runs: int = 1,
+    seed: int = 0,
+    device: torch.device | str | None = None,
+) -> CrossValidated:
+    """Cross-validate a linear SVM whose embeddings are chosen among alternatives, together with C and in the same way.
+
+    Ties go to the first of the alternatives, and then to the smallest C. Each alternative is needed only once, so an
+    iterator can compute it when its turn comes.
+
+    >>> useful = np.concatenate([np.arange(10.0), np.arange(20.0, 30.0)])[:, None]
+    >>> labels = [0] * 10 + [1] * 10
+    >>> choose_and_validate([0 * useful, useful], labels, folds=5, inner_folds=3).nested_choices.tolist()
+    [[1, 1, 1, 1, 1]]
+    """
     from sklearn.metrics import f1_score
 
     check_seed(seed)
-    codes = checked_embeddings(embeddings, stacked=False)
-    classes, truth, counts = _checked_labels(labels, len(codes))
-    _check_folds(classes, counts, folds, inner_folds, runs)
     penalties = np.unique(_check_penalties(Cs))
-    splits = [_splits(truth, folds, inner_folds, seed, run) for run in range(runs)]
-    parts = [part for outer, _ in splits for part in outer] + [part for _, inner in splits for part in inner]
-    points = with_ones(codes, codes.device if device is None else resolve_device(device))
-    predicted = held_out_predictions(points, truth, len(classes), parts, penalties)
+    every, truth = [], np.empty(0, dtype=np.int64)
+    for one in alternatives:
+        codes = checked_embeddings(one, stacked=False)
+        classes, truth, counts = _checked_labels(labels, len(codes))
+        _check_folds(classes, counts, folds, inner_folds, runs)
+        splits = [_splits(truth, folds, inner_folds, seed, run) for run in range(runs)]
+        parts = [part for outer, _ in splits for part in outer] + [part for _, inner in splits for part in inner]
+        points = with_ones(codes, codes.device if device is None else resolve_device(device))
+        every.append(held_out_predictions(points, truth, len(classes), parts, penalties))
+    # One row of predictions per alternative and penalty, the penalties of an alternative next to each other.
+    predicted = [np.concatenate(column) for column in zip(*every, strict=True)]
 
     hits = np.stack([(guess == truth[held]).mean(axis=1) for (_, held), guess in zip(parts, predicted, strict=True)])
-    outer = hits[: runs * folds].reshape(runs, folds, len(penalties))
-    inner = hits[runs * folds :].reshape(runs, folds, inner_folds, len(penalties))
+    outer = hits[: runs * folds].reshape(runs, folds, -1)
+    inner = hits[runs * folds :].reshape(runs, folds, inner_folds, -1)
     choice = first_best(inner.mean(axis=2))  # runs × folds
     best = first_best(outer.mean(axis=1))  # runs
     macro_f1 = np.empty(runs)
@@ -142,18 +171,11 @@ def cross_validate(
     return CrossValidated(
         nested_accuracy=100 * np.take_along_axis(outer, choice[:, :, None], axis=2)[:, :, 0].mean(axis=1),
         nested_macro_f1=100 * macro_f1,
-        nested_cs=penalties[choice],
+        nested_cs=penalties[choice % len(penalties)],
+        nested_choices=choice // len(penalties),
         best_c_accuracy=100 * outer.mean(axis=1)[np.arange(runs), best],
-        best_cs=penalties[best],
+        best_cs=penalties[best % len(penalties)],
     )
-
-
-def shuffled_folds(folds: int, seed: int, run: int) -> StratifiedKFold:
-    """Return the folds of a run: the same for all embeddings, different for each run."""
-    from sklearn.model_selection import StratifiedKFold
-
-    state = int(np.random.SeedSequence([seed, run]).generate_state(1)[0])
-    return StratifiedKFold(folds, shuffle=True, random_state=state)
 
 
 _Parts = list[tuple[np.ndarray, np.ndarray]]  # train indices, held-out indices

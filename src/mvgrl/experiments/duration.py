@@ -90,20 +90,24 @@ def _seconds(contest: Contest, contender: Contender, speed: float, lines: Sequen
         return graph.nodes**2 * _COLUMNS * 160 / speed
     if method.name == "spectral":
         return (2 * graph.edges + graph.nodes * _COLUMNS) * _COLUMNS * 160 / speed
-    step = _operations(graph, contest.resolved) / (speed * _EFFICIENCY)
-    epochs = getattr(method, "epochs", _EPOCHS if method.trains else 0)
-    return float(step * (3 + (min(epochs, contest.resolved.epochs) if method.name == "mvgrl" else epochs)))
+    step = _operations(graph, contest.resolved, diffused=not method.source) / (speed * _EFFICIENCY)
+    given = method.parameters if method.source else {"epochs": contest.resolved.epochs, "patience": 1}
+    epochs = given.get("epochs", 0) if method.trains else 0
+    return float(step * (3 + (min(epochs, _EPOCHS) if "patience" in given else epochs)))
 
 
-def _operations(graph: Graph, settings: Settings) -> float:
-    """Return the multiplications and additions of a training step on all nodes: forward, backward and negatives."""
+def _operations(graph: Graph, settings: Settings, *, diffused: bool) -> float:
+    """Return the multiplications and additions of a training step on all nodes: forward, backward and negatives.
+
+    Methods that follow the settings multiply by a diffusion too, others by the adjacency only.
+    """
     width = _COLUMNS if graph.features is None else graph.features.shape[1]
     filled = graph.nodes * width if graph.features is None or not hasattr(graph.features, "nnz") else graph.features.nnz
     diffusion = 0.0
     for view in settings.views:
-        if isinstance(view, Diffusion):
+        if diffused and isinstance(view, Diffusion):
             diffusion += graph.nodes * min(graph.nodes, getattr(view, "top_k", None) or graph.nodes)
-    if graph.count > 1:
+    if diffused and graph.count > 1:
         diffusion = float((graph.sizes.astype(float) ** 2).sum())
     return 12.0 * settings.hidden * (filled + diffusion + 2 * graph.edges + graph.nodes * settings.hidden)
 

@@ -37,6 +37,7 @@ class Variant:
     value: str = ""  # on the axis of a sweep
     share: float | None = None  # of the labels used for training
     control: bool = False  # shown as a column of the other rows, not as a row
+    free: bool = False  # nothing is learned, so every learned system should be better
     note: str = ""
 
     @property
@@ -78,6 +79,7 @@ class Experiment:
     splits: int = 1
     skips: Mapping[str, str] = field(default_factory=dict, hash=False)  # the protocol that a dataset is too large for
     baseline: bool = False  # rows are compared with the first
+    systems: bool = False  # rows are systems, each compared with its number in the paper
 
     def variants_for(self, dataset: str) -> list[Variant]:
         """Return the rows that exist for a dataset, controls included."""

@@ -31,16 +31,26 @@ def wl_counts(graph: Graph, *, rounds: int = 3, columns: int = 2**18) -> sp.csr_
     >>> [sorted(wl_counts(two, rounds=1)[[row]].data.tolist()) for row in range(2)]
     [[1.0, 1.0, 2.0, 2.0], [3.0, 3.0]]
     """
-    colours = np.empty((graph.nodes, rounds + 1), dtype=np.uint64)
-    colours[:, 0] = _initial(graph)
-    for number in range(1, rounds + 1):
-        colours[:, number] = _refined(graph.adjacency, colours[:, number - 1], number)
+    colours = wl_colours(graph, rounds=rounds)
     # The nodes of a graph are contiguous, so its colours are too: a CSR matrix whose duplicates are then summed.
     found = (colours % np.uint64(columns)).astype(np.int64).reshape(-1)
     ones = np.ones(len(found), dtype=np.float32)
     counts = sp.csr_array((ones, found, graph.offsets * (rounds + 1)), shape=(graph.count, columns))
     counts.sum_duplicates()
     return counts
+
+
+def wl_colours(graph: Graph, *, rounds: int = 3) -> np.ndarray:
+    """Return the colour of every node in rounds 0 to ``rounds``, as 64-bit hashes: nodes × (rounds + 1).
+
+    >>> [len(set(colours)) for colours in wl_colours(Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])).T.tolist()]
+    [2, 3, 3, 3]
+    """
+    colours = np.empty((graph.nodes, rounds + 1), dtype=np.uint64)
+    colours[:, 0] = _initial(graph)
+    for number in range(1, rounds + 1):
+        colours[:, number] = _refined(graph.adjacency, colours[:, number - 1], number)
+    return colours
 
 
 def _initial(graph: Graph) -> np.ndarray:

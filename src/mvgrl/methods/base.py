@@ -30,6 +30,9 @@ class Outcome:
     kernel: np.ndarray | None = None  # graphs × graphs, positive semi-definite
     predictions: np.ndarray | None = None  # a class per node; per graph, by a model trained on the other folds
     epochs: int = 0  # of training
+    # Alternatives, one of which a protocol chooses inside each training fold; the fields above are used by protocols
+    # that choose nothing.
+    choices: tuple[Outcome, ...] = ()
 
     def points(self) -> np.ndarray:
         """Return the vectors; for a kernel matrix, vectors with these inner products, equivalent in a linear model."""
@@ -39,7 +42,8 @@ class Outcome:
             raise ValueError("predictions have no vectors; score them directly")
         values, directions = np.linalg.eigh(self.kernel)
         found: np.ndarray = directions * np.sqrt(np.clip(values, 0, None))
-        return found
+        kept = values > 1e-12 * values.max()  # the others are rounding errors, or negative
+        return found[:, kept] if kept.any() else found[:, -1:]
 
 
 class Context(Protocol):

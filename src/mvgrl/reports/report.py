@@ -14,6 +14,7 @@ from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.planner import Step, plan
 from mvgrl.experiments.recipes import Recipe
 from mvgrl.experiments.summary import Row, summarise
+from mvgrl.reports.arena import arena_sections
 from mvgrl.reports.comparison import compared, grid, none_yet, notes, number, sweep_figures
 from mvgrl.reports.conclusions import conclusion_sections
 from mvgrl.reports.document import NONE, Cell, Document, Part, Section, Table, as_markdown
@@ -140,7 +141,12 @@ def _group(title: str, experiments: Sequence[tuple[Experiment, list[Row]]]) -> l
     """Return a section per experiment that has rows, after one that names those without."""
     unrun = [experiment.name for experiment, rows in experiments if not rows]
     words = [GROUPS[title], *([none_yet(*unrun)] if unrun else [])]
-    return [Section(title, tuple(words)), *(_section(one, rows, level=3) for one, rows in experiments if rows)]
+    found = {experiment.name: rows for experiment, rows in experiments if experiment.systems}
+    return [
+        Section(title, tuple(words)),
+        *(_section(one, rows, level=3) for one, rows in experiments if rows),
+        *arena_sections(found),
+    ]
 
 
 def _failures(shown: Sequence[Run]) -> list[Section]:
@@ -201,12 +207,14 @@ def _cells(lines: Iterable[Sequence[str]]) -> tuple[tuple[Cell, ...], ...]:
 
 
 def departures(recipe: Recipe) -> str:
-    """Return the settings of a recipe that differ from the defaults of its task.
+    """Return the settings of a recipe that differ from the defaults of its task, or the hyper-parameters of a system.
 
     >>> settings = literal({"views": ("adjacency", "heat:t=3"), "epochs": 9})
     >>> departures(Recipe("cora", "best", settings, weight_decay=0.01))
     'views=adjacency,heat:t=3.0; epochs=9; weight_decay=0.01'
     """
+    if recipe.method:
+        return "; ".join(f"{name}={value}" for name, value in recipe.method.items())
     values, usual = recipe.settings.to_dict(), literal({"task": recipe.settings.task}).to_dict()
     changed = {name: value for name, value in values.items() if value != usual[name]} | recipe.output.content
     if "views" in changed:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mvgrl.experiments.experiment import Experiment
 from mvgrl.experiments.summary import Row
-from mvgrl.reports.comparison import brief, grid, notes, number, signed
+from mvgrl.reports.comparison import brief, grid, notes, number, signed, verdict
 from mvgrl.reports.document import Cell, Table
 
 
@@ -16,6 +16,8 @@ def as_text(experiment: Experiment, rows: Sequence[Row]) -> str:
         return aligned(_listing(experiment, rows))
     if not rows:
         return ""
+    if experiment.systems:
+        return "\n".join([aligned(_systems(rows)), *notes(rows)])
     table = grid(rows, lambda row: brief(row, spread=False), runs=False)
     if experiment.axis:
         table = Table("", (experiment.axis, *table.columns[1:]), table.rows)
@@ -43,6 +45,20 @@ def _listing(experiment: Experiment, rows: Sequence[Row]) -> Table:
     columns += [("runs", [str(row.runs) for row in rows]), ("s per run", [f"{row.seconds:.2f}" for row in rows])]
     lines = zip(*(values for _, values in columns), strict=True)
     return Table("", tuple(name for name, _ in columns), tuple(tuple(map(Cell, line)) for line in lines), words=2)
+
+
+def _systems(rows: Sequence[Row]) -> Table:
+    """Return a table with a line per system, dataset and score: the paper's number, ours, and the difference."""
+    lines = []
+    for row in rows:
+        difference = kind = ""
+        if row.paper is not None and row.mean is not None:
+            difference, kind = verdict(row.mean, row.std, row.paper, row.paper_std, row.score)
+        ours = "failed" if row.failed else number(row.mean, row.score, row.std)
+        about = (row.dataset, row.id, row.score.label, kind, number(row.paper, row.score, row.paper_std), ours)
+        lines.append(tuple(map(Cell, (*about, difference, str(row.runs), f"{row.seconds:.2f}"))))
+    columns = ("dataset", "system", "metric", "joint spread", "paper", "ours", "difference", "runs", "s per run")
+    return Table("", columns, tuple(lines), words=4)
 
 
 def aligned(table: Table) -> str:
