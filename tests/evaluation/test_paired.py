@@ -29,9 +29,9 @@ def test_the_order_of_the_parts_and_of_the_methods_does_not_matter():
     assert found == paired_p_value(other, one, parts=(0.8, 0.1)) != paired_p_value(one, other, parts=(0.1, 0.9))
 
 
-def test_scores_without_spread_and_single_splits():
-    assert paired_p_value([80, 81], [79, 80], parts=None) == 0.0
-    assert paired_p_value([80, 81], [80, 81], parts=None) == 1.0
-    assert paired_p_value([80], [79], parts=None) is None
+def test_scores_without_spread_and_too_few_splits():
+    assert paired_p_value([80, 81, 82], [79, 80, 81], parts=None) == 0.0
+    assert paired_p_value([80, 81, 82], [80, 81, 82], parts=None) == 1.0
+    assert paired_p_value([80, 81], [19, 31], parts=None) is None
     with pytest.raises(InputError, match="one number per split"):
         paired_p_value([[80, 81]], [[79, 80]], parts=None)

@@ -9,6 +9,7 @@ import numpy as np
 from mvgrl.errors import InputError
 
 LEVEL = 0.05  # a difference with a larger p-value may be chance: a tie
+LEAST = 3  # splits; with two, even a difference of fifty points may be chance
 
 
 def paired_p_value(
@@ -23,11 +24,11 @@ def paired_p_value(
     one, as in 10 % train and 80 % test nodes, it is the part that varies most, and r = train / test. ``parts`` are the
     sizes of the two in any order; None if the runs share the same split and are independent trainings: then r = 0.
 
-    None if there are fewer than two splits. Without any spread, the p-value is 1 for equal scores and 0 for others.
+    None if there are fewer than three splits. Without any spread, the p-value is 1 for equal scores and 0 for others.
 
     >>> round(paired_p_value([80, 82, 81, 83], [79, 80, 80, 81], parts=(1, 9)), 4)
     0.0228
-    >>> paired_p_value([80, 82], [80, 82], parts=(1, 9))
+    >>> paired_p_value([80, 82, 81], [80, 82, 81], parts=(1, 9))
     1.0
     """
     from scipy.stats import t
@@ -35,7 +36,7 @@ def paired_p_value(
     differences = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
     if differences.ndim != 1:
         raise InputError(f"scores have shape {differences.shape}; give one number per split")
-    if len(differences) < 2:
+    if len(differences) < LEAST:
         return None
     ratio = 0.0 if parts is None else min(parts) / max(parts)
     mean, variance = float(differences.mean()), float(differences.var(ddof=1))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mvgrl.evaluation.checks import is_known
-from mvgrl.evaluation.paired import LEVEL
+from mvgrl.evaluation.paired import LEAST, LEVEL
 from mvgrl.evaluation.scores import Score
 from mvgrl.experiments.compare import Number, Row
 from mvgrl.experiments.contest import Contest
@@ -121,8 +121,8 @@ def _legend(contest: Contest) -> str:
     over = {"public": "trainings", "folds": "runs"}.get(contest.kind, "splits")
     corrected = "" if contest.parts is None else ", corrected for their overlap (Nadeau and Bengio)"
     count = contest.seeds if contest.kind == "public" else contest.splits
-    if count < 2:
-        return "with a single split there is no test of differences"
+    if count < LEAST:
+        return f"without a test of differences, which needs at least {LEAST} {over}"
     return f"{_TIED} tied with it: p > {LEVEL} in a paired t-test over the {over}{corrected}"
 
 
