@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import scipy.sparse as sp
 import torch
 
 from mvgrl.experiments.contenders import Contender
@@ -18,9 +19,11 @@ from mvgrl.views.diffusion import Diffusion
 
 _START = 6.0  # seconds until a process has imported everything
 _EPOCHS = 300  # after which training usually stops, for lack of progress
-_EFFICIENCY = 0.25  # of training steps, compared with a product of large matrices
+# Of the products of a training step, compared with a product of large matrices: by dense and by sparse matrices; and
+# the operations per number of a code that everything else costs.
+_DENSE, _SPARSE, _OTHER = 0.8, 0.05, 3000.0
 _TOKENS_PER_SECOND = 120_000.0  # that gensim trains vectors of, in one thread
-_PROBE = 2e-6  # seconds of a probe per train row, class and column, over all strengths
+_PROBE = 5e-6  # seconds of a probe per train row, class and column, over all strengths
 _SVM = 2e-6  # the same for the nested folds of graphs, per graph, class and column
 _COLUMNS = 512
 
@@ -90,26 +93,28 @@ def _seconds(contest: Contest, contender: Contender, speed: float, lines: Sequen
         return graph.nodes**2 * _COLUMNS * 160 / speed
     if method.name == "spectral":
         return (2 * graph.edges + graph.nodes * _COLUMNS) * _COLUMNS * 160 / speed
-    step = _operations(graph, contest.resolved, diffused=not method.source) / (speed * _EFFICIENCY)
+    step = _operations(graph, contest.resolved, diffused=not method.source) / speed
     given = method.parameters if method.source else {"epochs": contest.resolved.epochs, "patience": 1}
     epochs = given.get("epochs", 0) if method.trains else 0
     return float(step * (3 + (min(epochs, _EPOCHS) if "patience" in given else epochs)))
 
 
 def _operations(graph: Graph, settings: Settings, *, diffused: bool) -> float:
-    """Return the multiplications and additions of a training step on all nodes: forward, backward and negatives.
+    """Return what a training step on all nodes costs, in operations of a product of large matrices.
 
     Methods that follow the settings multiply by a diffusion too, others by the adjacency only.
     """
-    width = _COLUMNS if graph.features is None else graph.features.shape[1]
-    filled = graph.nodes * width if graph.features is None or not hasattr(graph.features, "nnz") else graph.features.nnz
+    features = graph.features
+    filled = graph.nodes * (_COLUMNS if graph.count == 1 else 1)  # positions of one graph, labels or degrees of many
+    if features is not None:
+        filled = features.nnz if sp.issparse(features) else features.size
     diffusion = 0.0
-    for view in settings.views:
-        if diffused and isinstance(view, Diffusion):
-            diffusion += graph.nodes * min(graph.nodes, getattr(view, "top_k", None) or graph.nodes)
-    if diffused and graph.count > 1:
-        diffusion = float((graph.sizes.astype(float) ** 2).sum())
-    return 12.0 * settings.hidden * (filled + diffusion + 2 * graph.edges + graph.nodes * settings.hidden)
+    for view in settings.views if diffused else ():
+        if isinstance(view, Diffusion):
+            kept = getattr(view, "top_k", None)
+            diffusion += float((graph.sizes.astype(float) ** 2).sum()) if kept is None else graph.nodes * kept
+    sparse = (filled + 2 * graph.edges) / _SPARSE
+    return settings.hidden * (12 * sparse + 8 * diffusion / _DENSE + _OTHER * graph.nodes)
 
 
 def _scoring(contest: Contest) -> float:
