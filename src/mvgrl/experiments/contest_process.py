@@ -180,18 +180,19 @@ def warm_up(contest: Contest, contender: Contender) -> None:
     graph = replace(graph, offsets=np.arange(0, 40 * count + 1, 40))
     classes = np.arange(40 if count == 1 else count) % 2
     ring = Dataset("rings", graph, classes, contest.dataset.task, None, ("0", "1"), "")
-    settings = resolve(graph, replace(contest.settings, epochs=1), device=contest.device).settings
     context = RunContext(
         Ledger(Path(os.devnull)), torch.device(contest.device), lambda text: None, ViewCache(memory=_CACHE)
     )
     with suppress(Exception), warnings.catch_warnings():  # what is wrong is reported on the graph itself
         warnings.simplefilter("ignore")
+        settings = resolve(graph, replace(contest.settings, epochs=1), device=contest.device).settings
         method.outcomes(ring, settings, contender.output, [0], context)
 
 
 def _peak_memory(device: str) -> Callable[[], float]:
     """Return a function that returns the peak of the memory in MB since now: of a GPU if it is used, or resident."""
     if device != "cpu":
+        torch.cuda.init()
         torch.cuda.reset_peak_memory_stats(device)
         return lambda: torch.cuda.max_memory_allocated(device) / 2**20
     with suppress(OSError):
