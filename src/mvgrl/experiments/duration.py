@@ -107,7 +107,7 @@ def _operations(graph: Graph, settings: Settings, *, diffused: bool) -> float:
     features = graph.features
     filled = graph.nodes * (_COLUMNS if graph.count == 1 else 1)  # positions of one graph, labels or degrees of many
     if features is not None:
-        filled = features.nnz if sp.issparse(features) else features.size
+        filled = sp.csr_array(features).nnz if sp.issparse(features) else features.size
     diffusion = 0.0
     for view in settings.views if diffused else ():
         if isinstance(view, Diffusion):
