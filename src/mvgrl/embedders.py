@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -39,6 +39,12 @@ from mvgrl.runtime import resolve_device
 from mvgrl.settings import Output, OutputFields, Settings, TrainingFields
 from mvgrl.training import Trained, fit
 
+if TYPE_CHECKING:
+    import torch
+
+    from mvgrl.method_vectors import MethodVectors
+    from mvgrl.methods import Method
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Embedder(  # type: ignore[call-arg]
@@ -48,8 +54,9 @@ class _Embedder(  # type: ignore[call-arg]
     BaseEstimator,  # type: ignore[misc]
     auto_wrap_output_keys=None,  # scikit-learn would index the vectors by the rows of a table of edges
 ):
-    """What both embedders share. Their parameters are the settings of ``settings.py`` and the four below."""
+    """What both embedders share. Their parameters are the settings of ``settings.py`` and the five below."""
 
+    method: Any = "default"
     random_state: int | np.random.RandomState | None = 0
     device: str = "auto"
     callbacks: Any = ()
@@ -57,6 +64,10 @@ class _Embedder(  # type: ignore[call-arg]
 
     _task = "node"
     _OWN = {  # noqa: RUF012 (never changed)
+        "method": (
+            "str or mvgrl.methods.Method",
+            "default, mvgrl (the vectors of the paper), or another method that makes vectors, such as raw or netmf.",
+        ),
         "random_state": ("int, RandomState or None", "Seed of all randomness; None is a different one each time."),
         "device": ("str", "Where to train: auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one."),
         "callbacks": ("sequence of callables", "Functions called with an mvgrl.history.Epoch after every epoch."),
@@ -81,6 +92,8 @@ class _Embedder(  # type: ignore[call-arg]
         output = self._output()
         where = resolve_device(self.device)
         resolved = resolve(named.graph, self._settings(), device=where)
+        if (method := self._method()) is not None:
+            return self._fit_method(method, named, resolved, where)
         check_vectors_fit(named.graph, resolved.settings, output, device=where)
         trained = self._trained(named, resolved)
         about: dict[str, Any] = {"trained on": named.graph.size_text}
@@ -91,8 +104,21 @@ class _Embedder(  # type: ignore[call-arg]
         self.choices_["vector"] = trained.vector_text(output)
         return self
 
+    def _fit_method(self, method: Method, named: NamedGraph, resolved: Resolved, device: torch.device) -> Self:
+        """Make the vectors of another method."""
+        from mvgrl.method_vectors import MethodVectors
+
+        found = MethodVectors.fit(named, method, resolved, seed=self._seed(), device=device)
+        about: dict[str, Any] = {"trained on": named.graph.size_text}
+        self._take(found, about | ({"notes": list(named.notes)} if named.notes else {}))
+        self._rows = rows_of(named, self._task)
+        self.ids_, self.embedding_ = self._rows.ids, found.vectors()
+        return self
+
     def transform(self, X: Any, *, features: Any = None) -> Any:
         """Embed a changed graph or new ones with the trained encoders, without retraining.
+
+        Other methods than MVGRL only return their vectors of the training graphs; other graphs are an error.
 
         Rows are in the order of the new graph's nodes; :meth:`vectors` returns them with their ids, and so does this
         method after ``set_output(transform="pandas")``.
@@ -116,7 +142,12 @@ class _Embedder(  # type: ignore[call-arg]
         check_is_fitted(self, "trained_")
         if features is not None:
             raise InputError("features are given without their graph; give both")
-        found = self.trained_.vectors(output=self._output())  # an error for a loaded model, which has no graph
+        if isinstance(self.trained_, Trained):
+            found = self.trained_.vectors(output=self._output())  # an error for a loaded model, which has no graph
+        elif hasattr(self, "embedding_"):
+            found = self.embedding_
+        else:
+            raise InputError("loaded vectors have no ids; give the graph that they were made for")
         return to_table(table, self._rows, found)
 
     def neighbors(self, ids: Any, k: int = 10, *, approximate: bool | None = None, table: str = "pandas") -> Any:
@@ -147,6 +178,8 @@ class _Embedder(  # type: ignore[call-arg]
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the numbers of a vector, e0, e1, …; ``input_features`` is ignored."""
         check_is_fitted(self, "trained_")
+        if not isinstance(self.trained_, Trained):
+            return np.array(column_names(self.trained_.found.shape[1]), dtype=object)
         output, settings = self._output(), self.trained_.model.settings
         composition = self.trained_.compose(output) if output.composed else None
         return np.array(column_names(vector_summary(settings, output, composition)["dim"]), dtype=object)
@@ -154,7 +187,11 @@ class _Embedder(  # type: ignore[call-arg]
     def save(self, folder: str | Path, *, scores: Mapping[str, Any] | None = None) -> None:
         """Write the trained model as a folder that :func:`mvgrl.load` reads; ``scores`` are added to its card."""
         check_is_fitted(self, "trained_")
-        save_model(self.trained_, folder, output=self._output(), about={**self.about_, **(scores or {})})
+        about = {**self.about_, **(scores or {})}
+        if isinstance(self.trained_, Trained):
+            save_model(self.trained_, folder, output=self._output(), about=about)
+        else:
+            self.trained_.save(folder, about=about)
 
     def _trained(self, named: NamedGraph, resolved: Resolved) -> Trained:
         if not isinstance(self.verbose, (int, np.integer, np.bool_)):  # a Python bool is an int
@@ -165,23 +202,42 @@ class _Embedder(  # type: ignore[call-arg]
 
     def _embed(self, X: Any, features: Any) -> tuple[Rows, np.ndarray]:
         check_is_fitted(self, "trained_")
+        if not isinstance(self.trained_, Trained):
+            named = to_named(X, features)
+            return rows_of(named, self._task), self.trained_.vectors(named)
         named = to_named(X, features, encoder=self.trained_.feature_encoder.columns_)
         _warn(note for note in named.notes if note not in self.notes_)
         return rows_of(named, self._task), self.trained_.vectors(named, self._output())
 
-    def _take(self, trained: Trained, about: dict[str, Any]) -> None:
+    def _take(self, trained: Trained | MethodVectors, about: dict[str, Any]) -> None:
         self.trained_ = trained
-        self.history_ = list(trained.history.losses)
+        self.history_ = list(trained.history.losses) if isinstance(trained, Trained) else []
         self.choices_ = dict(trained.choices)
         self.about_ = about
         notes = about.get("notes")
         self.notes_ = [str(note) for note in notes] if isinstance(notes, list) else []
 
+    def _method(self) -> Method | None:
+        """Return the method that makes the vectors; None for MVGRL."""
+        if self.method == "default":
+            return None
+        from mvgrl.method_vectors import method_named, with_settings
+
+        method = method_named(self.method, self._task)
+        if method is None:
+            return None
+        values = {**_given(self, TrainingFields), **_given(self, OutputFields)}
+        defaults = {f.name: f.default for f in fields(self)}
+        return with_settings(method, {name: value for name, value in values.items() if value != defaults[name]})
+
     def _settings(self) -> Settings:
         return Settings(task=self._task, **_given(self, TrainingFields))
 
     def _output(self) -> Output:
-        return Output(**_given(self, OutputFields)).for_task(self._task)
+        given = _given(self, OutputFields)
+        if self.method == "mvgrl":
+            given["preset"] = "paper"
+        return Output(**given).for_task(self._task)
 
     def _container(self) -> str:
         kind = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
@@ -314,9 +370,17 @@ class GraphEmbedder(_Embedder):
 
 def load(folder: str | Path, *, device: str = "auto") -> NodeEmbedder | GraphEmbedder:
     """Read the fitted embedder that ``save`` wrote; its ``transform`` gives the same bits as before."""
+    from mvgrl.method_vectors import is_method_folder, load_vectors
+
+    kinds = {"node": NodeEmbedder, "graph": GraphEmbedder}
+    if is_method_folder(folder):
+        found, known = load_vectors(folder)
+        made = kinds[found.settings.task](device=device, method=found.method)
+        made._take(found, known)
+        return made
     trained, output, about = load_model(folder, device=device)
     settings = trained.model.settings
-    kind = {"node": NodeEmbedder, "graph": GraphEmbedder}[settings.task]
+    kind = kinds[settings.task]
     values = {f.name: getattr(settings, f.name) for f in fields(TrainingFields)}
     embedder = kind(device=device, **values, **{f.name: getattr(output, f.name) for f in fields(OutputFields)})
     embedder._take(trained, about)

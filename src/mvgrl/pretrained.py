@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from mvgrl.vectors import Composition, part_names, plain_length
 
 _FORMAT = "mvgrl-model-3"
 _OLDER = ("mvgrl-model-1", "mvgrl-model-2")  # the first, of 0.1, has the options of the output among its settings
+METHOD_FORMAT = "mvgrl-model-method-1"  # vectors of another method, in a folder with the same files
 _LONGEST_CONFIG = 2**26  # bytes; the losses of a million epochs take half of it
 _FILES = {"config.json", "model.safetensors", "README.md"}
 _REMEDY = "give a folder written by mvgrl train, or by save() in Python"
@@ -106,7 +107,7 @@ def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> Lo
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; {_REMEDY}")
-    config = _config(folder)
+    config = config_of(folder)
     where = resolve_device(device)
     try:
         settings, output = _settings(config)
@@ -127,7 +128,7 @@ def load_model(folder: str | Path, *, device: str | torch.device = "auto") -> Lo
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, ArithmeticError, AttributeError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else error
         raise InputError(
-            f"{folder} does not contain a complete model ({reason}), as saved by mvgrl {_version(config)}; "
+            f"{folder} does not contain a complete model ({reason}), as saved by mvgrl {version_of(config)}; "
             "save it again"
         ) from None
     trained = Trained(model.to(where), encoder, History.replay(losses), composition=composition)
@@ -178,7 +179,8 @@ def _mapping(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(config[name])
 
 
-def _version(config: Mapping[str, Any]) -> str:
+def version_of(config: Mapping[str, Any]) -> str:
+    """Return the version that saved a model."""
     version = config.get("version")
     return version[:40] if isinstance(version, str) else "an unknown version"
 
@@ -209,12 +211,13 @@ def _write(folder: Path, trained: Trained, composition: Composition | None, conf
 
 def _is_model(folder: Path) -> bool:
     try:
-        return _config(folder)["format"].startswith("mvgrl-model-")
+        return bool(config_of(folder, (_FORMAT, *_OLDER, METHOD_FORMAT)))
     except InputError:
         return False
 
 
-def _config(folder: Path) -> dict[str, Any]:
+def config_of(folder: Path, formats: Sequence[str] = (_FORMAT, *_OLDER), *, check: bool = True) -> dict[str, Any]:
+    """Read the configuration of a folder, whose format must be one of these unless ``check`` is false."""
     path = folder / "config.json"
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block
@@ -230,10 +233,10 @@ def _config(folder: Path) -> dict[str, Any]:
         ) from None
     if not known:
         raise InputError(f"{folder} is not an mvgrl model: its config.json belongs to something else; {_REMEDY}")
-    if config["format"] not in (_FORMAT, *_OLDER):
+    if check and config["format"] not in formats:
         raise InputError(
-            f"{path} was saved by mvgrl {_version(config)} in format {shown(config['format'])}, but this version, "
-            f"{mvgrl.__version__}, reads {_FORMAT}; update mvgrl"
+            f"{path} was saved by mvgrl {version_of(config)} in format {shown(config['format'])}, but this version, "
+            f"{mvgrl.__version__}, reads {formats[0]}; update mvgrl"
         )
     return config
 
@@ -257,10 +260,10 @@ def _card(config: dict[str, Any]) -> str:
         f"| dimensions of a code | {settings['hidden']} |",
         f"| layers | {settings['layers']} |",
         f"| features | {config['width']} |",
-        *([f"| columns | {_cell(config['columns'])} |"] if config["columns"] else []),
+        *([f"| columns | {card_cell(config['columns'])} |"] if config["columns"] else []),
         f"| epochs | {len(losses)} |",
         *([f"| lowest loss | {min(losses):.4f} |"] if losses else []),
-        *(f"| {_cell(key)} | {_cell(value)} |" for key, value in config["about"].items()),
+        *(f"| {card_cell(key)} | {card_cell(value)} |" for key, value in config["about"].items()),
         "",
         "Every setting is in `config.json`. To use it:",
         "",
@@ -273,7 +276,7 @@ def _card(config: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cell(value: object) -> str:
-    """Text for a cell of a Markdown table, on one line and without markup: it may contain names from files."""
+def card_cell(value: object) -> str:
+    """Return text for a cell of a Markdown table, on one line and without markup: it may contain names from files."""
     text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
     return escape(" ".join(text.split())).replace("|", "&#124;")

@@ -14,6 +14,7 @@ from mvgrl.settings import Output as Options
 
 if TYPE_CHECKING:
     from mvgrl.graphs.named import NamedGraph
+    from mvgrl.tables.embeddings import Embeddings
     from mvgrl.training import Trained
 
 
@@ -59,8 +60,15 @@ def run(
 
     from mvgrl.cli.inputs import notes_of
     from mvgrl.cli.running import embeddings, peak_memory, sizes
+    from mvgrl.method_vectors import is_method_folder
     from mvgrl.pretrained import load_model, vector_summary
 
+    if is_method_folder(model):
+        table, values = _of_method(model, graph, source, written, console)
+        write_embeddings(output, table, overwrite=overwrite, csv_safe=csv_safe)
+        console.note("wrote {:,} vectors of {} to {}".format(*table.vectors.shape, output))
+        console.result({**values, "seconds": round(time.perf_counter() - started, 3), "output": str(output)})
+        return
     trained, saved, _ = load_model(model, device=device or "auto")
     made_as = changed_output(saved, given(written), trained.model.settings.task)
     if made_as.composed:
@@ -85,6 +93,30 @@ def run(
             "output": str(output),
         }
     )
+
+
+def _of_method(
+    model: Path, graph: str, source: Source, written: Written, console: Console
+) -> tuple[Embeddings, dict[str, Any]]:
+    """Return the saved vectors of another method than MVGRL, if this is the graph that they were made for."""
+    from mvgrl.cli.inputs import open_graph
+    from mvgrl.cli.running import sizes, table_of
+    from mvgrl.method_vectors import load_vectors
+
+    found, _ = load_vectors(model)
+    for name in given(written):
+        flag = f"--{name.replace('_', '-')}"
+        raise SettingsError(
+            f"{flag} has no effect on the vectors of {found.method.name!r}, which are as saved; omit it"
+        )
+    named = open_graph(graph, source, console, features=found.columns)
+    try:
+        vectors = found.vectors(named)
+    except InputError as error:
+        raise InputError(f"{graph}: {error}") from None
+    table = table_of(named, vectors, found.settings.task, named.columns)
+    values = {"task": found.settings.task, **sizes(named), "method": found.method.name, "dim": vectors.shape[1]}
+    return table, values
 
 
 def changed_output(saved: Options, flags: dict[str, Any], task: str) -> Options:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, CsvSafe, Device, Output, Overwrite, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, CsvSafe, Device, MethodName, Output, Overwrite, Seed, Source, flag
 
 
 def run(
@@ -13,6 +13,7 @@ def run(
     /,
     *,
     output: Output,
+    method: MethodName = "default",
     source: Source = Source(),  # noqa: B008 (frozen)
     chosen: Chosen = Chosen(),  # noqa: B008
     resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
@@ -28,10 +29,11 @@ def run(
     mvgrl embed edges.csv -o vectors.parquet
     mvgrl embed edges.csv --nodes nodes.csv --label-column topic -o vectors.csv
     mvgrl embed mutag -o vectors.npy --epochs 40
+    mvgrl embed edges.csv --method netmf -o vectors.parquet
     ```
 
     Settings that are not given are chosen for the graph, and one line says what was chosen and why. An interrupted run
-    (Ctrl-C, kill) continues with --resume.
+    (Ctrl-C, kill) continues with --resume. mvgrl compare shows which method suits a graph.
 
     Parameters
     ----------
@@ -50,15 +52,30 @@ def run(
     inputs = (graph, source.nodes, chosen.config)
     check_output(output, inputs=inputs, overwrite=overwrite, csv_safe=csv_safe)
 
-    from mvgrl.cli.running import check_unfinished, embeddings, finish, only_run, prepare, summary_of, trained
+    from mvgrl.cli.running import (
+        check_unfinished,
+        embeddings,
+        finish,
+        finish_method,
+        made_by_method,
+        only_run,
+        prepare,
+        summary_of,
+        table_of,
+        trained,
+    )
 
     check_unfinished(output, resume=resume)
-    job = prepare(graph, source, chosen, seed, device, console)
+    job = prepare(graph, source, chosen, seed, device, console, method)
     with only_run(output, resume=resume):
-        model = trained(job, output, resume=resume)
-        table = embeddings(job.named, model, job.output)
+        if job.method is None:
+            model = trained(job, output, resume=resume)
+            table = embeddings(job.named, model, job.output)
+        else:
+            made = made_by_method(job, resume=resume)
+            table = table_of(job.named, made.found, job.settings.task, job.named.columns)
         write_embeddings(output, table, overwrite=overwrite, csv_safe=csv_safe)
         rows, width = table.vectors.shape
-        outcome = finish(job, output, model)
+        outcome = finish(job, output, model) if job.method is None else finish_method(job, output, made)
     console.note(f"{summary_of(outcome)}; wrote {rows:,} vectors of {width} to {output}")
     console.result(outcome)

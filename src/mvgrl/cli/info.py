@@ -46,8 +46,17 @@ def run(
 
 
 def _model(folder: Path) -> dict[str, Any]:
+    from mvgrl.method_vectors import is_method_folder, load_vectors
     from mvgrl.pretrained import load_model, vector_summary
 
+    if is_method_folder(folder):
+        found, about = load_vectors(folder)
+        return {
+            **{"kind": "vectors of a method", "task": found.settings.task, "method": found.method.name},
+            **({"parameters": found.method.parameters} if found.method.parameters else {}),
+            **{"rows": len(found.found), "dim": found.found.shape[1]},
+            **{"epochs": found.epochs, "about": about, "choices": found.choices},
+        }
     trained, output, about = load_model(folder, device="cpu")
     losses, settings = trained.history.losses, trained.model.settings
     vector = vector_summary(settings, output, trained.composition)

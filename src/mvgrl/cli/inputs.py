@@ -37,12 +37,19 @@ def open_graph(
         if not is_dataset(graph):
             _check_path(graph)
             return read(graph, **reading(source), features=features, encoder=encoder)
+    check_dataset_flags(graph, source)
+    return open_dataset(graph, source.data_root, console).named()
+
+
+def check_dataset_flags(graph: str, source: Source) -> None:
+    """Reject flags that describe a file where the graph is a named dataset."""
+    from mvgrl.cli.options import reading
+
     for name, value in reading(source).items():
         flag = {"header": "no-header", "text": "text-column"}.get(name, name.replace("_", "-"))
         value = ", ".join(value) if isinstance(value, (list, tuple)) else value
         shown = "" if isinstance(value, bool) else f" ({value})"
         raise SettingsError(f"{graph} is a named dataset with its own nodes and edges; omit --{flag}{shown}")
-    return open_dataset(graph, source.data_root, console).named()
 
 
 def open_dataset(name: str, data_root: Path | None, console: Console) -> Dataset:

@@ -43,6 +43,10 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"{tokens[0].value!r} is not an integer.") from None
 
 
+MethodName = Annotated[
+    str,
+    flag("default, mvgrl (as in the paper), or another method that makes vectors: raw, netmf, dgi, … (default)."),
+]
 Overwrite = Annotated[bool, flag("Replace the ids table of a .npy output even if it belongs to something else.")]
 CsvSafe = Annotated[
     bool, flag("In .csv and .tsv, write an apostrophe before ids that a spreadsheet would run as formulas.")

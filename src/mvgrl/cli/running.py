@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from mvgrl.cli.options import Chosen, Source
     from mvgrl.graphs.named import NamedGraph
     from mvgrl.history import Epoch
+    from mvgrl.method_vectors import MethodVectors
+    from mvgrl.methods import Method
     from mvgrl.tables.embeddings import Embeddings
+    from mvgrl.tables.encoders import TableEncoder
     from mvgrl.training import Trained
 
 logger = logging.getLogger(__name__)
@@ -49,6 +52,7 @@ class Job:
     requested_device: str
     console: Console
     columns: str | None = None  # of the node table, if they were chosen
+    method: Method | None = None  # if it is not MVGRL
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -61,17 +65,32 @@ class Job:
         return {"trained on": f"{graph}: {self.named.graph.size_text}", "seed": self.seed}
 
 
-def prepare(graph: str, source: Source, chosen: Chosen, seed: int | None, device: str | None, console: Console) -> Job:
+def prepare(
+    graph: str,
+    source: Source,
+    chosen: Chosen,
+    seed: int | None,
+    device: str | None,
+    console: Console,
+    method: str = "default",
+) -> Job:
     """Read the graph and choose what was left open; one line says what was chosen and why."""
     with spelled_as_flags(given(chosen)):
-        return _prepared(graph, source, chosen, seed, device, console)
+        return _prepared(graph, source, chosen, seed, device, console, method)
 
 
 def _prepared(
-    graph: str, source: Source, chosen: Chosen, seed: int | None, device: str | None, console: Console
+    graph: str,
+    source: Source,
+    chosen: Chosen,
+    seed: int | None,
+    device: str | None,
+    console: Console,
+    method: str,
 ) -> Job:
     started = time.perf_counter()
     flags = given(chosen)
+    flags |= {"preset": "paper"} if method == "mvgrl" else {}
     if chosen.temperature is not None:
         console.note(f"note: --temperature is now part of --bound: --bound nt-xent:temperature={chosen.temperature}")
     values = {**read_config(chosen.config), **flags}
@@ -91,20 +110,37 @@ def _prepared(
     elif isinstance(features, str) and "," in features:
         raise SettingsError(f"the columns {features} of --features need a table of nodes; add --nodes")
     output = _check_settings(values, flags, chosen.config)
+    own = _own_method(method, None, {})
     named = open_graph(graph, source, console, features=features)
     _check_task(graph, named, values.get("task"))
     training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
     resolved = resolve(named.graph, training, device=where)
-    output = output.for_task(resolved.settings.task)
-    check_vectors_fit(named.graph, resolved.settings, output, device=where)
-    rows = named.graph.nodes if resolved.settings.task == "node" else named.graph.count
-    resolved.choices["vector"] = describe(resolved.settings, output, rows)
+    if own is not None:
+        own = _own_method(method, resolved.settings.task, values)
+        for name in ("views", "sampler"):  # of MVGRL
+            resolved.choices.pop(name, None)
+        resolved.choices["method"] = f"method {method}"
+    else:
+        output = output.for_task(resolved.settings.task)
+        check_vectors_fit(named.graph, resolved.settings, output, device=where)
+        rows = named.graph.nodes if resolved.settings.task == "node" else named.graph.count
+        resolved.choices["vector"] = describe(resolved.settings, output, rows)
     for note in notes_of(named):
         console.note(f"note: {note}")
     console.note(f"picked: {resolved.summary}")
     logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, run["seed"], where)
     names = ",".join(columns) + "," * (len(columns) == 1) if columns else None
-    return Job(named, resolved, output, run["seed"], str(where), run["device"], console, names, started)
+    return Job(named, resolved, output, run["seed"], str(where), run["device"], console, names, own, started)
+
+
+def _own_method(name: str, task: str | None, values: dict[str, Any]) -> Method | None:
+    """Return the method of a name with the settings that it has; None for MVGRL."""
+    if name == "default":
+        return None
+    from mvgrl.method_vectors import method_named, with_settings
+
+    found = method_named(name, task)
+    return None if found is None else with_settings(found, {key: one for key, one in values.items() if key != "task"})
 
 
 def _check_settings(values: dict[str, Any], flags: dict[str, Any], config: Path | None) -> Output:
@@ -206,16 +242,47 @@ def _log(epoch: Epoch) -> None:
 
 def embeddings(named: NamedGraph, run: Trained, output: Output, *, new: bool = False) -> Embeddings:
     """The vectors of the task under their own ids, of the training graph or of a new one."""
+    used = run.feature_encoder.columns_
+    return table_of(named, run.vectors(named if new else None, output), run.model.settings.task, used)
+
+
+def table_of(named: NamedGraph, vectors: np.ndarray, task: str, used: TableEncoder | None) -> Embeddings:
+    """Vectors of nodes or graphs under their own ids, with the columns of the node table that they are made from."""
     from mvgrl.tables.embeddings import Embeddings
 
-    vectors, used = run.vectors(named if new else None, output), run.feature_encoder.columns_
     columns = () if used is None else tuple(used.columns)
-    if run.model.settings.task == "graph":
+    if task == "graph":
         ids = np.arange(len(vectors)) if named.graph_ids is None else named.graph_ids
         return Embeddings(ids, vectors, columns=columns)
     if named.graph_ids is None or named.graph.count == 1:
         return Embeddings(named.node_ids, vectors, sides=named.sides, columns=columns)
     return Embeddings(named.node_ids, vectors, np.repeat(named.graph_ids, named.graph.sizes), columns=columns)
+
+
+def made_by_method(job: Job, *, resume: bool) -> MethodVectors:
+    """Make the vectors of another method than MVGRL."""
+    from mvgrl.method_vectors import MethodVectors
+
+    assert job.method is not None
+    if resume:
+        raise SettingsError(f"only the training of MVGRL can be resumed, not {job.method.name!r}; omit --resume")
+    with job.console.busy(f"{job.method.label}"):
+        return MethodVectors.fit(
+            job.named, job.method, job.resolved, seed=job.seed, device=job.device, columns=job.columns
+        )
+
+
+def finish_method(job: Job, output: Path, made: MethodVectors) -> dict[str, Any]:
+    """Return the result of another method as the verbs report it."""
+    return {
+        "task": job.settings.task,
+        **sizes(job.named),
+        **{"method": made.method.name, "parameters": made.method.parameters, "dim": made.found.shape[1]},
+        **{"epochs": made.epochs, "loss": None},
+        "seconds": round(time.perf_counter() - job.started, 3),
+        "peak_memory_mb": peak_memory(),
+        **{"output": str(output), "seed": job.seed, "device": job.device, "choices": dict(made.choices)},
+    }
 
 
 def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
@@ -244,7 +311,8 @@ def finish(job: Job, output: Path, run: Trained) -> dict[str, Any]:
 def summary_of(outcome: dict[str, Any]) -> str:
     """One line about a training for a person."""
     loss = "" if outcome["loss"] is None else f", lowest loss {outcome['loss']:.4f}"
-    return f"{outcome['epochs']} epochs{loss}, {outcome['seconds']:.0f} s"
+    epochs = f"{outcome['epochs']} epochs{loss}, " if outcome["epochs"] or "method" not in outcome else ""
+    return f"{epochs}{outcome['seconds']:.0f} s"
 
 
 def sizes(named: NamedGraph) -> dict[str, int]:

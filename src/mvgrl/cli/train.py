@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, Device, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, Device, MethodName, Seed, Source, flag
 from mvgrl.errors import InputError, SettingsError
 
 
@@ -15,6 +15,7 @@ def run(
     /,
     *,
     output: Annotated[Path | None, flag("The model's folder.", alias="-o")] = None,
+    method: MethodName = "default",
     source: Source = Source(),  # noqa: B008 (frozen)
     chosen: Chosen = Chosen(),  # noqa: B008
     resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
@@ -34,6 +35,7 @@ def run(
 
     The model is a folder: config.json, model.safetensors and a README.md that says what it was trained on. An
     interrupted run (Ctrl-C, kill) continues with --resume. A model that exists is only replaced with --overwrite.
+    Other methods than MVGRL cannot embed new nodes: what is saved are their vectors, for mvgrl apply on the same graph.
 
     Parameters
     ----------
@@ -47,7 +49,16 @@ def run(
         raise SettingsError("the folder for the model is missing; name one with -o")
 
     from mvgrl.cli.configuration import write_config
-    from mvgrl.cli.running import check_unfinished, finish, only_run, prepare, summary_of, trained
+    from mvgrl.cli.running import (
+        check_unfinished,
+        finish,
+        finish_method,
+        made_by_method,
+        only_run,
+        prepare,
+        summary_of,
+        trained,
+    )
     from mvgrl.pretrained import check_model_folder, save_model
 
     if output is not None:
@@ -55,14 +66,21 @@ def run(
         if (output / "model.safetensors").exists() and not (overwrite or resume or print_config):
             raise InputError(f"{output} is already a model; add --overwrite to replace it, or choose another name")
         check_unfinished(output, resume=resume)
-    job = prepare(graph, source, chosen, seed, device, console)
+    if print_config and method not in ("default", "mvgrl"):
+        raise SettingsError(f"the method {method!r} has no settings to print; omit --print-config")
+    job = prepare(graph, source, chosen, seed, device, console, method)
     if print_config or output is None:
         text = write_config(job.settings, job.output, job.seed, job.requested_device, columns=job.columns)
         console.result({"config": text}, text.removesuffix("\n"))
         return
     with only_run(output, resume=resume):
-        model = trained(job, output, resume=resume)
-        save_model(model, output, output=job.output, about=job.about(graph))
-        outcome = finish(job, output, model)
+        if job.method is None:
+            model = trained(job, output, resume=resume)
+            save_model(model, output, output=job.output, about=job.about(graph))
+            outcome = finish(job, output, model)
+        else:
+            made = made_by_method(job, resume=resume)
+            made.save(output, about=job.about(graph))
+            outcome = finish_method(job, output, made)
     console.note(f"{summary_of(outcome)}; the model is in {output}")
     console.result(outcome)

@@ -87,12 +87,18 @@ class Dataset:
 
     name: str
     graph: Graph
-    target: np.ndarray  # class numbers from 0, per node or per graph
+    target: np.ndarray  # class numbers from 0, per node or per graph; -1 where the class is unknown
     task: Literal["node", "graph"]
     splits: dict[str, np.ndarray] | None  # node numbers under "train", "val", "test"
     classes: tuple[str, ...]  # the name of each class
     source: str  # where it was read: a folder of the data folder or cache, or a package with its version
     texts: np.ndarray | None = None  # a text per node
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The target as random splits take it: NaN where the class is unknown."""
+        unknown = self.target < 0
+        return np.where(unknown, np.nan, self.target) if unknown.any() else self.target
 
     def named(self) -> NamedGraph:
         """The graph with numbers as the ids of its nodes, and of its graphs if there are many; labels are the target.

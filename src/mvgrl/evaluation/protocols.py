@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -146,10 +147,20 @@ def _probe_with_share(evaluation: Evaluation) -> list[Scores]:
     ]
 
 
-def _random_10(evaluation: Evaluation) -> list[Scores]:
+def _random_10(evaluation: Evaluation, *, tuned: bool = True) -> list[Scores]:
     if evaluation.predicted:
-        return [_on_split(classes, evaluation, seed % evaluation.splits) for seed, classes in evaluation.predictions()]
-    return _over_splits(evaluation, "random_10", random_10_accuracy)
+        return [
+            _on_split(classes, evaluation, seed % evaluation.splits, tuned=tuned)
+            for seed, classes in evaluation.predictions()
+        ]
+    return _over_splits(
+        evaluation, "random_10", random_10_accuracy if tuned else partial(random_10_accuracy, tuned=False)
+    )
+
+
+def _every_10(evaluation: Evaluation) -> list[Scores]:
+    """Score all test nodes, of a graph that nothing was tuned on."""
+    return _random_10(evaluation, tuned=False)
 
 
 def _random_20(evaluation: Evaluation) -> list[Scores]:
@@ -158,10 +169,11 @@ def _random_20(evaluation: Evaluation) -> list[Scores]:
     return _over_splits(evaluation, "random_20", random_20_accuracy)
 
 
-def _on_split(predictions: np.ndarray, evaluation: Evaluation, number: int) -> Scores:
-    """Return the accuracy of predictions on the test nodes of a random split; the tuning nodes are not scored."""
+def _on_split(predictions: np.ndarray, evaluation: Evaluation, number: int, *, tuned: bool) -> Scores:
+    """Return the accuracy of predictions on the test nodes of a random split, without the tuning nodes."""
     truth = evaluation.dataset.target
-    nodes = np.setdiff1d(random_splits(truth, count=number + 1)[number]["test"], tuning_nodes(len(truth)))
+    nodes = random_splits(evaluation.dataset.labels, count=number + 1)[number]["test"]
+    nodes = np.setdiff1d(nodes, tuning_nodes(len(truth))) if tuned else nodes
     return {"random_10": 100.0 * float((predictions[nodes] == truth[nodes]).mean())}
 
 
@@ -174,7 +186,7 @@ def _over_splits(evaluation: Evaluation, name: str, accuracy: Callable[..., np.n
     for outcome in {id(one): one for one in evaluation.outcomes}.values():
         found = wanted[id(outcome)]
         codes = torch.from_numpy(outcome.points()).to(evaluation.device)
-        found.update(zip(found, accuracy(codes, evaluation.dataset.target, list(found)).tolist(), strict=True))
+        found.update(zip(found, accuracy(codes, evaluation.dataset.labels, list(found)).tolist(), strict=True))
     return [{name: wanted[id(one)][number]} for one, number in zip(evaluation.outcomes, numbers, strict=True)]
 
 
@@ -199,6 +211,7 @@ PROTOCOLS = {
     "linear-probe": Protocol("node", ("accuracy",), _linear_probe, stacks=True),
     "converged-probe": Protocol("node", ("logistic",), _converged_probe, stacks=True),
     "random-10-10-80": Protocol("node", ("random_10",), _random_10, stacks=True),
+    "every-10-10-80": Protocol("node", ("random_10",), _every_10, stacks=True),
     "random-20-80": Protocol("node", ("random_20",), _random_20, stacks=True),
     "clustering": Protocol("node", ("nmi", "ari"), _clustering, stacks=True),
     "nested-svm": Protocol("graph", ("nested",), _svm),

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from mvgrl.evaluation import newton
+from mvgrl.evaluation.checks import is_known
 from mvgrl.evaluation.logistic import STRENGTHS, principal_axes, solve_with_sklearn
 from mvgrl.evaluation.splits import PARTS, random_splits
 from mvgrl.evaluation.threads import one_thread
@@ -35,15 +36,17 @@ def tuning_nodes(nodes: int) -> np.ndarray:
     return np.random.default_rng(12345).permutation(nodes)[: nodes // 5]
 
 
-def random_10_accuracy(codes: Tensor, labels: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
+def random_10_accuracy(codes: Tensor, labels: np.ndarray, numbers: Sequence[int], *, tuned: bool = True) -> np.ndarray:
     """Compute the test accuracy, in percent, on each numbered split into 10 % train, 10 % val and 80 % test nodes.
 
-    The strength is chosen on the val nodes. The tuning nodes are not scored.
+    The strength is chosen on the val nodes. The tuning nodes are not scored, unless nothing was ``tuned`` on the graph.
+    Nodes with an unknown label (NaN) are in no split.
 
     >>> codes, labels = torch.tensor([[-1.0], [1.0]] * 50), np.array([0, 1] * 50)
     >>> random_10_accuracy(codes, labels, [0, 7]).tolist()
     [100.0, 100.0]
     """
+    codes, labels = _labelled(codes, labels)
     truth, found = np.unique(labels, return_inverse=True)[1], []
     for stack, orders, (trained, validated) in _stacks(codes, truth, numbers, 0.1, 0.1):
         classes = truth[orders[0]]
@@ -52,7 +55,7 @@ def random_10_accuracy(codes: Tensor, labels: np.ndarray, numbers: Sequence[int]
         hits = _hits(weights, others[:, :validated], classes[trained : trained + validated])
         best = torch.from_numpy(hits.argmax(1)).to(weights.device)  # the first, so the smallest C, of the best
         chosen = weights[torch.arange(len(best), device=best.device), best][:, None]
-        found.append(_scores(chosen, others[:, validated:], truth, orders[:, trained + validated :]))
+        found.append(_scores(chosen, others[:, validated:], truth, orders[:, trained + validated :], tuned=tuned))
     return np.concatenate(found)
 
 
@@ -106,6 +109,12 @@ def _stacks(
         yield codes[torch.from_numpy(every).to(codes.device)], every, counts
 
 
+def _labelled(codes: Tensor, labels: np.ndarray) -> tuple[Tensor, np.ndarray]:
+    """Return the vectors and labels of the nodes whose label is known; their splits are those of the whole graph."""
+    known = is_known(labels)
+    return (codes, labels) if known.all() else (codes[torch.from_numpy(known).to(codes.device)], labels[known])
+
+
 def _folds(classes: np.ndarray) -> np.ndarray:
     """Assign sorted classes to folds, each class evenly; a class with one member is in no fold, so always trained on.
 
@@ -131,9 +140,9 @@ def _hits(weights: Tensor, points: Tensor, wanted: np.ndarray) -> np.ndarray:
     return right.sum(-1).cpu().numpy()
 
 
-def _scores(weights: Tensor, points: Tensor, truth: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+def _scores(weights: Tensor, points: Tensor, truth: np.ndarray, nodes: np.ndarray, *, tuned: bool = True) -> np.ndarray:
     """Return the accuracy of each split in percent, without the tuning nodes; nodes is splits × test nodes."""
     right = newton.batched_product(weights, points)[:, 0].argmax(1).cpu().numpy() == truth[nodes]
-    scored = ~np.isin(nodes, tuning_nodes(len(truth)))
+    scored = ~np.isin(nodes, tuning_nodes(len(truth)) if tuned else ())
     found: np.ndarray = 100.0 * (right & scored).sum(1) / scored.sum(1)
     return found

@@ -52,6 +52,9 @@ SCORES = {
         Score("best_c_accuracy", "best-C accuracy", "accuracy (best-C)"),
         Score("nmi", "NMI", "NMI", share=True),
         Score("ari", "ARI", "ARI", share=True),
+        Score("auc", "AUC", "AUC", share=True),  # of held-out edges among pairs without an edge
+        Score("average_precision", "avg. precision", "average precision", share=True),
+        Score("stability", "stability", "stability of clusters", share=True),  # ARI of two clusterings
         Score("r2", "R²", "R²", share=True),
         Score("mae", "mean absolute error", "mean absolute error", share=True),
     )

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 _LARGEST_SCORE = 1000  # far beyond percent: sums and charts of larger numbers may overflow
 _MOST_SECONDS = 1e10  # 300 years
+_MOST_MEMORY = 1e9  # MB
+_OPTIONAL = ("failed", "memory")  # written only where there is something to say
 
 
 def published_runs() -> Path:
@@ -46,6 +48,7 @@ class Run:
     recipe: str  # its hash
     versions: dict[str, str] = field(default_factory=dict)
     failed: str = ""  # why there are no scores
+    memory: float = 0.0  # peak in MB; 0 where it was not measured
 
     @property
     def key(self) -> tuple[str, str, str, str, int, str]:
@@ -90,7 +93,7 @@ class Ledger:
 
     def add(self, runs: Iterable[Run]) -> None:
         """Append runs with one write, flushed to disk."""
-        values = ({key: value for key, value in asdict(run).items() if key != "failed" or value} for run in runs)
+        values = ({key: value for key, value in asdict(run).items() if key not in _OPTIONAL or value} for run in runs)
         lines = "".join(json.dumps(one, sort_keys=True) + "\n" for one in values)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +122,8 @@ def _parsed(line: str) -> Run | None:
     """Return the run of a line, or None if a report or summary could not use it."""
     try:
         values: Any = parse_json(line)
-        run = Run(**{name: values[name] for name in Run.__dataclass_fields__ if name != "failed" or name in values})
+        names = [name for name in Run.__dataclass_fields__ if name not in _OPTIONAL or name in values]
+        run = Run(**{name: values[name] for name in names})
     except (ValueError, KeyError, TypeError):
         return None
     words = (run.experiment, run.dataset, run.setting, run.variant, run.device, run.recipe, run.failed)
@@ -131,6 +135,7 @@ def _parsed(line: str) -> Run | None:
             name in SCORES and _is_number(score, -_LARGEST_SCORE, _LARGEST_SCORE) for name, score in run.scores.items()
         )
         and _is_number(run.seconds, 0, _MOST_SECONDS)
+        and _is_number(run.memory, 0, _MOST_MEMORY)
         and all(type(count) is int and 0 <= count < 2**63 for count in (run.seed, run.epochs))
     )
     return run if valid else None

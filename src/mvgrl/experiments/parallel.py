@@ -155,13 +155,13 @@ _messages: list[str] = []
 def _start(parent: Connection, ledger: Path, device: str, data_root: Path | None, folder: str, threads: int) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=exit_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
     context = RunContext(Ledger(ledger), torch.device(device), _messages.append, ViewCache(), crowded=True)
     _worker = Worker(context, data_root, folder)
 
 
-def _exit_with(parent: Connection) -> None:
+def exit_with(parent: Connection) -> None:
     """Exit when the parent closes the pipe or dies, so that no worker outlives it."""
     with suppress(EOFError, OSError):
         parent.recv()

@@ -19,8 +19,9 @@ from mvgrl.evaluation.protocols import PROTOCOLS, Evaluation, measure
 from mvgrl.evaluation.splits import random_splits
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.planner import Task
+from mvgrl.experiments.recipes import Recipe
 from mvgrl.graphs import Graph
-from mvgrl.methods import METHODS, Outcome
+from mvgrl.methods import METHODS, Method, Outcome
 from mvgrl.settings import AUTO, Settings
 from mvgrl.views import ViewCache
 
@@ -80,7 +81,7 @@ class RunContext:
             scores, epochs = {name: [{} for _ in seeds] for name in task.protocols}, [0 for _ in seeds]
             self.tell(f"{what} failed: {why}")
         seconds = (time.perf_counter() - started) / len(seeds)
-        device, versions = _machine(self.device)
+        device, versions = machine(self.device)
         self.ledger.add(
             Run(name, recipe.dataset, recipe.setting, task.variant, *one, seconds, device, recipe.id, versions, why)
             for name, found in scores.items()
@@ -136,26 +137,40 @@ def _result(task: Task, seeds: Sequence[int], dataset: Dataset, settings: Settin
 def _outcomes(
     task: Task, seeds: Sequence[int], dataset: Dataset, settings: Settings, context: RunContext
 ) -> list[Outcome]:
+    method = METHODS[task.method].for_dataset(dataset.name)
+    return outcomes_of(method, seeds, dataset, settings, context, recipe=task.recipe, splits=task.splits)
+
+
+def outcomes_of(
+    method: Method,
+    seeds: Sequence[int],
+    dataset: Dataset,
+    settings: Settings,
+    context: RunContext,
+    *,
+    recipe: Recipe,
+    splits: int = 1,
+) -> list[Outcome]:
     """Return an outcome per seed: of the training that several random splits share, or of each split if supervised."""
-    recipe, method = task.recipe, METHODS[task.method].for_dataset(dataset.name)
-    if method.supervised and task.splits > 1:
-        splits = random_splits(dataset.target, count=task.splits)
+    if method.supervised and splits > 1:
+        drawn = random_splits(dataset.labels, count=max(seed % splits for seed in seeds) + 1)
         return [
             method.outcomes(
-                replace(dataset, splits=splits[seed % task.splits]),
-                *(settings, recipe.output, [seed // task.splits], context),
+                replace(dataset, splits=drawn[seed % splits]),
+                *(settings, recipe.output, [seed // splits], context),
             )[0]
             for seed in seeds
         ]
-    trainings = sorted({seed // task.splits for seed in seeds})
-    key = (dataset.name, recipe.id, task.method, tuple(trainings) if method.seeded else ())
+    trainings = sorted({seed // splits for seed in seeds})
+    key = (dataset.name, recipe.id, method.name, tuple(trainings) if method.seeded else ())
     outcomes = context.shared(
         "outcomes", key, lambda: method.outcomes(dataset, settings, recipe.output, trainings, context), failures=True
     )
-    return [outcomes[trainings.index(seed // task.splits) if method.seeded else 0] for seed in seeds]
+    return [outcomes[trainings.index(seed // splits) if method.seeded else 0] for seed in seeds]
 
 
-def _machine(device: torch.device) -> tuple[str, dict[str, str]]:
+def machine(device: torch.device) -> tuple[str, dict[str, str]]:
+    """Return what a line of the ledger says about the device and the versions."""
     versions = {"mvgrl": mvgrl.__version__, "torch": torch.__version__, "python": platform.python_version()}
     if device.type == "cuda":
         return torch.cuda.get_device_name(device), {**versions, "products": "TF32"}
