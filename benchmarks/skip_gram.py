@@ -35,7 +35,7 @@ def planted(groups: int, size: int, degree: float, mixed: float, seed: int) -> t
     nodes = groups * size
     ends = rng.integers(0, nodes, (2, int(nodes * degree / 2)))
     inside = rng.random(ends.shape[1]) >= mixed
-    ends[1, inside] = ends[0, inside] // size * size + rng.integers(0, size, inside.sum())
+    ends[1, inside] = ends[0, inside] // size * size + rng.integers(0, size, int(np.count_nonzero(inside)))
     return Graph.from_edges(*ends, nodes=nodes), np.arange(nodes) // size
 
 
