@@ -217,7 +217,7 @@ def test_flags_files_parameters_and_docstrings_follow_the_definitions() -> None:
     assert [line.split(" = ")[0] for line in written.splitlines()] == ["task", *training, *output, "seed", "device"]
     for embedder in (mvgrl.NodeEmbedder, mvgrl.GraphEmbedder):
         parameters = inspect.signature(embedder).parameters
-        assert list(parameters) == [*training, *output, "random_state", "device", "callbacks", "verbose"]
+        assert list(parameters) == [*training, *output, "method", "random_state", "device", "callbacks", "verbose"]
         for f in (*fields(TrainingFields), *fields(OutputFields)):
             assert parameters[f.name].default == f.default
             described = (

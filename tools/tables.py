@@ -27,6 +27,7 @@ from mvgrl.reports.arena import ARENA, arena_sections, coverage
 from mvgrl.reports.comparison import brief, compared, grid, none_yet, notes, number
 from mvgrl.reports.conclusions import conclusion_sections
 from mvgrl.reports.document import NONE, Cell, Part, Section, Table, parts_as_markdown
+from mvgrl.reports.report import Runs
 
 _MARKED = re.compile(r"(<!-- (?:table (\S+) (\S+)(?: (\S+))?|(conclusions|arena)) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -120,9 +121,10 @@ def by_dataset(experiment: Experiment, rows: Sequence[Row]) -> list[Part]:
 
 def main(words: Sequence[str]) -> None:
     """Fill the pages from the ledger: LEDGER PAGE…"""
+    ledger = Runs(words[0])
     for name in words[1:]:
         path = Path(name)
-        path.write_text(filled(path.read_text(encoding="utf-8"), Ledger(words[0])), encoding="utf-8")
+        path.write_text(filled(path.read_text(encoding="utf-8"), ledger), encoding="utf-8")
 
 
 if __name__ == "__main__":

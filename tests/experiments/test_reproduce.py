@@ -212,7 +212,7 @@ def test_runs_missing_from_two_experiments_are_run_once_unless_they_fail(
 
     failing = Ledger(tmp_path / "failed.jsonl")
     messages.clear()
-    monkeypatch.setattr("mvgrl.evaluation.protocols.cross_validate", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("mvgrl.evaluation.protocols.choose_and_validate", lambda *_, **__: 1 / 0)
     tables = dict(reproduce_all(failing, **options))
     assert {row.failed for rows in tables.values() for row in rows} == {"ZeroDivisionError: division by zero"}
     assert len([text for text in messages if text == "mutag, best, dedicated: seed 0"]) == 1

@@ -11,6 +11,7 @@ from tools.tables import filled
 from mvgrl.experiments.catalogue import EXPERIMENTS
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.recipes import load_recipe
+from mvgrl.reports.report import Runs
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "# Before\n<!-- table node-clustering best -->\nold\n<!-- end -->\nafter | old\n"
@@ -153,7 +154,7 @@ def test_an_unknown_table_is_rejected(tmp_path: Path, mark: str) -> None:
 @pytest.mark.parametrize("name", ["README.md", "docs/reproducibility.md", "docs/ablations.md", "docs/arena.md"])
 def test_the_pages_match_the_ledger(name: str) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
-    assert filled(page, Ledger(ROOT / "results" / "runs.jsonl")) == page
+    assert filled(page, Runs(ROOT / "results" / "runs.jsonl")) == page
 
 
 def test_the_pages_have_every_table_and_make_updates_them() -> None:
