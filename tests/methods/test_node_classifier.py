@@ -26,6 +26,7 @@ QUICK = {
     "planetoid-t": dict(label_steps=50, graph_steps=30, epochs=100),
     "planetoid-i": dict(label_steps=50, graph_steps=100, epochs=100),
     "jknet": dict(depths=(1, 2)),
+    "ica": dict(inverse_penalties=(1.0, 100.0), sweeps=3),
 }
 
 

@@ -91,9 +91,9 @@ def run(
         check_not_input(plot, (ledger or LEDGER,))
     if name == "list":
         ledger = readable_ledger(ledger, console)
-        lines = Ledger(ledger)
-        rows = overview(lines, datasets=dataset, runs=runs, recipes=recipes)
-        covered = coverage({name: summarise(EXPERIMENTS[name], lines) for name in ARENA})
+        done = list(Ledger(ledger))
+        rows = overview(done, datasets=dataset, runs=runs, recipes=recipes)
+        covered = coverage({name: summarise(EXPERIMENTS[name], done) for name in ARENA})
         counts = {name: {"done": done, "in the paper": every} for name, (done, every) in covered.items()}
         console.result(
             {"experiments": rows, "coverage": counts, "ledger": str(ledger)}, f"{_as_list(rows)}\n{_as_share(covered)}"

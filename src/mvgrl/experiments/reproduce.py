@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,11 @@ def _round(
 
 
 def overview(
-    ledger: Ledger, *, datasets: Sequence[str] | None = None, runs: int | None = None, recipes: Path | None = None
+    ledger: Iterable[Run],
+    *,
+    datasets: Sequence[str] | None = None,
+    runs: int | None = None,
+    recipes: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Return per experiment the number of runs, those done, those failed, and an estimate of the seconds left.
 

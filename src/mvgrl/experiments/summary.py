@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from mvgrl.evaluation.scores import Score
 from mvgrl.experiments.catalogue import published
 from mvgrl.experiments.experiment import Experiment, Variant
-from mvgrl.experiments.ledger import Ledger, Run
+from mvgrl.experiments.ledger import Run
 from mvgrl.experiments.planner import Step, plan
 
 
@@ -54,7 +54,7 @@ class Row:
 
 def summarise(
     experiment: Experiment,
-    ledger: Ledger,
+    ledger: Iterable[Run],
     datasets: Sequence[str] | None = None,
     *,
     setting: str = "best",
