@@ -52,12 +52,13 @@ class Captured:
 
     def __call__(self) -> Tensor:
         self.steps += 1
-        if self.steps <= _STEPS_BEFORE:
-            return self._as_it_is()
-        if self.graph is None:
-            self._record()
-        assert self.graph is not None
-        self.graph.replay()
+        with torch.cuda.device(self.device):  # which need not be the current one
+            if self.steps <= _STEPS_BEFORE:
+                return self._as_it_is()
+            if self.graph is None:
+                self._record()
+            assert self.graph is not None
+            self.graph.replay()
         return self.result
 
     def _as_it_is(self) -> Tensor:
