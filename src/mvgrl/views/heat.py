@@ -86,7 +86,7 @@ class Heat(Diffusion):
         return mean_degree * float((1.0 / self.levels()[1]).sum())
 
     def _push(self, graph: Graph, capacity: np.ndarray, threshold: float, dtype: Any) -> sp.csr_array:
-        return push_heat(with_self_loops(graph)[0], *self.levels(), capacity, threshold, dtype)
+        return push_heat(graph.adjacency, *self.levels(), capacity, threshold, dtype)
 
     def _row_total(self, degrees: np.ndarray) -> np.ndarray:
         return degrees  # Σ_j S_ij d̂_j = d̂_i, and d̂_j is at least 1
