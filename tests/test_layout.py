@@ -47,6 +47,7 @@ ORDER = (
     "methods",
     "progress",
     "pretrained",
+    "outofcore",
     "method_vectors",
     "frames",
     "display",

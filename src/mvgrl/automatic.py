@@ -13,6 +13,7 @@ import torch
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.graphs.stored import StoredGraph
 from mvgrl.runtime import machine_memory
 from mvgrl.settings import AUTO, BY_SAMPLER, PROPAGATED, Output, Settings
 from mvgrl.views.diffusion import Diffusion
@@ -41,16 +42,48 @@ class Resolved:
         return "; ".join(self.choices.values())
 
 
+class FeatureFacts:
+    """What the choices need to know about given features; of a graph on disk it is found block by block."""
+
+    width: int
+    filled: float  # the share of the entries that are not zero
+    negative: bool  # whether any entry is
+
+    def constant(self, normalise: str) -> bool:
+        """Whether the features are the same for every node once they are scaled."""
+        raise NotImplementedError
+
+
+class _FactsInMemory(FeatureFacts):
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.values = np.asarray(graph.features.data if sp.issparse(graph.features) else graph.features)
+        self.width = graph.features.shape[1]  # type: ignore[union-attr]
+
+    @property
+    def filled(self) -> float:  # type: ignore[override]
+        return float(np.count_nonzero(self.values) / (self.graph.nodes * self.width))
+
+    @property
+    def negative(self) -> bool:  # type: ignore[override]
+        return not bool((self.values >= 0).all())
+
+    def constant(self, normalise: str) -> bool:
+        return FeatureEncoder("given", normalise).fit(self.graph).is_constant(self.graph)
+
+
 def resolve(
-    graph: Graph,
+    graph: Graph | StoredGraph,
     settings: Settings | Mapping[str, Any] | None = None,
     *,
     device: torch.device | str = "cpu",
     memory: int | None = None,
+    streamed: FeatureFacts | None = None,
 ) -> Resolved:
     """Choose what the settings leave open, based on the graph, the device and its memory in bytes.
 
-    A mapping, unlike :class:`mvgrl.Settings`, may also leave the task open.
+    A mapping, unlike :class:`mvgrl.Settings`, may also leave the task open. ``streamed`` is given for a graph that stays
+    on disk: views are then sparse, and every step has a sample.
 
     >>> resolved = resolve(Graph.from_edges([0, 1], [1, 2]), {"hidden": 64})
     >>> resolved.settings.hidden, str(resolved.settings.sampler)
@@ -68,9 +101,12 @@ def resolve(
         settings = Settings.from_dict(given)
     device = torch.device(device)
     memory = machine_memory(str(device)) if memory is None else memory
-    settings = _resolve_features(graph, settings, memory, choices)
-    settings = _resolve_views(graph, settings, device, choices)
-    settings = _resolve_sampler(graph, settings, device, memory, choices)
+    settings = _resolve_features(graph, settings, memory, streamed, choices)
+    settings = _resolve_views(graph, settings, device, streamed is not None, choices)
+    if streamed is None:
+        settings = _resolve_sampler(graph, settings, device, memory, choices)
+    elif settings.sampler == AUTO:
+        settings = _with_samples(settings, "the graph stays on disk", choices)
     return Resolved(settings, choices)
 
 
@@ -99,30 +135,36 @@ def check_vectors_fit(
         )
 
 
-def _resolve_features(graph: Graph, settings: Settings, memory: int, choices: dict[str, str]) -> Settings:
+def _resolve_features(
+    graph: Graph | StoredGraph, settings: Settings, memory: int, facts: FeatureFacts | None, choices: dict[str, str]
+) -> Settings:
     """Use the given features, scaled, unless they are the same for every node; else labels, positions or degrees."""
     if settings.features != AUTO and settings.features != "given":
         # Scaling is for given features; on others only "standard" has an effect, and it is never chosen for them.
         return replace(settings, normalise="row") if settings.normalise == AUTO else settings
+    positions = 0 if facts is not None else memory
     if settings.features == AUTO and graph.features is None:
-        return _without_features(graph, settings, memory, "none are given", choices)
-    encoder = FeatureEncoder("given", "standard", settings.degree_cap).fit(graph)
-    scaled = settings if settings.normalise != AUTO else _resolve_scaling(graph, settings, encoder, choices)
-    if not FeatureEncoder("given", scaled.normalise).fit(graph).is_constant(graph):
+        return _without_features(graph, settings, positions, "none are given", choices)
+    if facts is None:
+        assert isinstance(graph, Graph)
+        FeatureEncoder("given", "standard", settings.degree_cap).fit(graph)  # rejects a graph without features
+        facts = _FactsInMemory(graph)
+    scaled = settings if settings.normalise != AUTO else _resolve_scaling(settings, facts, choices)
+    if not facts.constant(scaled.normalise):
         return scaled
-    assert graph.features is not None
-    zero = not np.any(graph.features.data if sp.issparse(graph.features) else graph.features)
-    reason = f"the given ones are {'all zero' if zero else 'the same for every node'}"
+    reason = f"the given ones are {'the same for every node' if facts.filled else 'all zero'}"
     if settings.features != AUTO:
         choices["features"] = (
             f"given features ({reason}, so they tell nodes apart only by structure; use degree-one-hot instead)"
         )
         return scaled
     choices.pop("normalise", None)
-    return _without_features(graph, settings, memory, reason, choices)
+    return _without_features(graph, settings, positions, reason, choices)
 
 
-def _without_features(graph: Graph, settings: Settings, memory: int, reason: str, choices: dict[str, str]) -> Settings:
+def _without_features(
+    graph: Graph | StoredGraph, settings: Settings, memory: int, reason: str, choices: dict[str, str]
+) -> Settings:
     """Use node labels; without them positions for one graph, which show communities, and degrees for many."""
     kind, words, needed = "degree-one-hot", "degrees as features", graph.nodes * _BYTES_OF_POSITIONS
     if graph.node_labels is not None:
@@ -130,37 +172,38 @@ def _without_features(graph: Graph, settings: Settings, memory: int, reason: str
     elif settings.task == "node" and graph.edges and needed <= memory:
         kind, words = "position", "positions in the graph as features"
     elif settings.task == "node" and graph.edges:
-        reason += f", and positions need about {_gigabytes(needed)} of {_gigabytes(memory)}"
+        there = f"about {_gigabytes(needed)} of {_gigabytes(memory)}" if memory else "the whole graph in memory"
+        reason += f", and positions need {there}"
     choices["features"] = f"{words} ({reason})"
     normalise = "row" if settings.normalise == AUTO else settings.normalise
     return replace(settings, features=kind, normalise=normalise)
 
 
-def _resolve_scaling(graph: Graph, settings: Settings, encoder: FeatureEncoder, choices: dict[str, str]) -> Settings:
+def _resolve_scaling(settings: Settings, facts: FeatureFacts, choices: dict[str, str]) -> Settings:
     """Scale mostly zero features by row, as fractions of their sum, and others by column."""
-    assert graph.features is not None
-    values: np.ndarray = np.asarray(graph.features.data if sp.issparse(graph.features) else graph.features)
-    filled = np.count_nonzero(values) / (graph.nodes * encoder.width)
-    counts = filled < 0.25 and bool((values >= 0).all())
-    constant = encoder.scale_ is not None and not encoder.scale_.any()  # centred, such features would be all zero
+    counts = facts.filled < 0.25 and not facts.negative
+    constant = facts.constant("standard")  # centred, such features would be all zero
     if counts and not constant:  # rows that are multiples of each other would become the same
-        counts = not FeatureEncoder("given", "row").fit(graph).is_constant(graph)
+        counts = not facts.constant("row")
     how = "by column"
     if counts or constant:
         how = f"by row ({'mostly zeros, none negative' if counts else 'the same for every node'})"
-    choices["normalise"] = f"{encoder.width:,} features scaled {how}"
+    choices["normalise"] = f"{facts.width:,} features scaled {how}"
     return replace(settings, normalise="row" if counts or constant else "standard")
 
 
-def _resolve_views(graph: Graph, settings: Settings, device: torch.device, choices: dict[str, str]) -> Settings:
+def _resolve_views(
+    graph: Graph | StoredGraph, settings: Settings, device: torch.device, sparse: bool, choices: dict[str, str]
+) -> Settings:
     """Keep every entry of a diffusion if there are few enough, else the largest of each row."""
-    entries = int(np.sum(graph.sizes.astype(np.float64) ** 2))
+    sizes = graph.sizes if isinstance(graph, Graph) else np.array([graph.nodes])
+    entries = int(np.sum(sizes.astype(np.float64) ** 2))
     limit = EXACT_ENTRIES["cpu" if device.type == "cpu" else "cuda"] if graph.count == 1 else EXACT_ENTRIES_OF_MANY
     size = f"{graph.nodes:,} nodes" if graph.count == 1 else f"{entries:,} entries"
     views, reasons = [], []
     for view in settings.views:
         if isinstance(view, Diffusion) and view.open:
-            if entries > limit:
+            if sparse or entries > limit:
                 view = replace(view, top_k=TOP_K)  # type: ignore[call-arg]
                 reasons.append(f"{view.name} sparse, the {TOP_K} largest entries per row ({size})")
             else:
@@ -172,7 +215,7 @@ def _resolve_views(graph: Graph, settings: Settings, device: torch.device, choic
 
 
 def _resolve_sampler(
-    graph: Graph, settings: Settings, device: torch.device, memory: int, choices: dict[str, str]
+    graph: Graph | StoredGraph, settings: Settings, device: torch.device, memory: int, choices: dict[str, str]
 ) -> Settings:
     """Use the whole graph in each step if that takes less than half of the memory, else samples."""
     if settings.task == "graph":
@@ -192,8 +235,12 @@ def _resolve_sampler(
         slow = "; the sampler walk is faster on a CPU" if device.type == "cpu" and graph.nodes > _SLOW_NODES else ""
         choices["sampler"] = f"whole graph in each step ({reason}{slow})"
         return replace(settings, sampler="full")
+    return _with_samples(settings, f"with all nodes, {reason}", choices)
+
+
+def _with_samples(settings: Settings, reason: str, choices: dict[str, str]) -> Settings:
     given = {name: getattr(settings, name) or default for name, default in BY_SAMPLER["auto"].items()}
-    choices["sampler"] = f"samples of {given['sample_size']:,} nodes by random walks (with all nodes, {reason})"
+    choices["sampler"] = f"samples of {given['sample_size']:,} nodes by random walks ({reason})"
     return replace(settings, sampler="walk", **given)
 
 

@@ -52,7 +52,34 @@ class VectorSpace:
             ]
         )
         centred = cls(mean, scale, widths, mean.new_empty(0), mean.new_empty(0))
-        values, directions, total = centred._components(parts)
+        return cls._rotated(mean, scale, widths, *centred._components(parts))
+
+    @classmethod
+    def from_moments(
+        cls, mean: Tensor, covariance: Tensor, widths: Sequence[int], weights: Sequence[float]
+    ) -> VectorSpace:
+        """Learn the same from the means and the covariance of all columns, in double precision.
+
+        >>> points = torch.tensor([[3.0, 4.0], [-3.0, -4.0], [0.4, -0.3], [-0.4, 0.3]])
+        >>> space = VectorSpace.from_moments(torch.zeros(2).double(), (points.T @ points).double() / 4, [2], [1.0])
+        >>> space.transform([points], dim=1).abs().round(decimals=3).flatten()
+        tensor([4.2220, 4.2220, 0.0000, 0.0000])
+        """
+        widths = tuple(widths)
+        roots = [max(float(part.sum()), 0.0) ** 0.5 or 1.0 for part in covariance.diagonal().split(widths)]
+        scale = torch.tensor([_LENGTH * weight / root for weight, root in zip(weights, roots, strict=True)]).double()
+        factor = torch.cat([one.expand(width) for one, width in zip(scale, widths, strict=True)])
+        scaled = covariance * (factor[:, None] * factor)
+        values, directions = torch.linalg.eigh(scaled)
+        count = max(1, int((values > _EMPTY * values.sum()).sum()))
+        found = (values.flip(0)[:count].clamp(min=0), fixed_signs(directions.flip(1)[:, :count]), scaled.diagonal())
+        return cls._rotated(mean.float(), scale.float(), widths, *(one.float() for one in found))
+
+    @classmethod
+    def _rotated(
+        cls, mean: Tensor, scale: Tensor, widths: tuple[int, ...], values: Tensor, directions: Tensor, total: Tensor
+    ) -> VectorSpace:
+        """Return the space of these components, with what they keep of the variance of each part."""
         explained = (directions.square() * values).split(widths)
         kept = [
             one.sum(0).cumsum(0) / whole.sum().clamp(min=torch.finfo(whole.dtype).tiny)

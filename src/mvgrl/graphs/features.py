@@ -133,7 +133,7 @@ class FeatureEncoder:
                 "use the same columns in the same order"
             )
         if self.normalise == "row" and self.kind_ == "given":
-            table = _rows_to_one(table)
+            table = rows_to_one(table)
         if sp.issparse(table):
             if self.mean_ is None or self.scale_ is None:
                 return SparseMatrix.from_scipy(table, dtype=dtype)
@@ -155,7 +155,7 @@ class FeatureEncoder:
             return False
         table = self._numbers(graph)
         by_row = self.normalise == "row"
-        highest, lowest = _extremes(_rows_to_one(table) if by_row else table)
+        highest, lowest = extremes(rows_to_one(table) if by_row else table)
         # Multiples of a row are equal only up to rounding after they are divided by their sums.
         return bool((highest <= lowest + (1e-6 if by_row else 0.0)).all())
 
@@ -320,7 +320,8 @@ def _in_single_precision(features: Any) -> Any:
     return table
 
 
-def _rows_to_one(table: Any) -> Any:
+def rows_to_one(table: Any) -> Any:
+    """Divide every row by the sum of its absolute values."""
     if sp.issparse(table):
         sums = (abs(table).astype(np.float64) @ np.ones(table.shape[1])).reshape(-1, 1)
     else:
@@ -343,13 +344,13 @@ def _mean_and_scale(table: Any) -> tuple[np.ndarray, np.ndarray]:
     else:
         mean = table.mean(axis=0, dtype=np.float64)
         squares = ((table - mean) ** 2).sum(axis=0)
-    highest, lowest = _extremes(table)
+    highest, lowest = extremes(table)
     # Rounding may give a constant column a tiny deviation; dividing by it would only amplify the rounding errors.
     varies = (highest > lowest) & (squares > 0)
     return mean, np.divide(1.0, np.sqrt(squares / count), out=np.zeros_like(mean), where=varies)
 
 
-def _extremes(table: Any) -> tuple[np.ndarray, np.ndarray]:
+def extremes(table: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest and the smallest value of each column."""
     if not sp.issparse(table):
         return table.max(axis=0), table.min(axis=0)

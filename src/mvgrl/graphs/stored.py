@@ -102,6 +102,16 @@ class StoredGraph:
         names = self.manifest.get("feature_names")
         return None if names is None else tuple(names)
 
+    @cached_property
+    def node_labels(self) -> np.ndarray | None:
+        """The labels that are an input, mapped into memory; None if there are none."""
+        return np.load(self.folder / "labels.npy", mmap_mode="r") if self._has("labels.npy") else None
+
+    def sides(self, start: int = 0, stop: int | None = None) -> np.ndarray | None:
+        """Return the sides of a range of nodes of a bipartite graph; None for any other graph."""
+        start, stop, _ = slice(start, stop).indices(self.nodes)
+        return self._column("ids.parquet", "side", start, stop) if self.manifest.get("bipartite") else None
+
     @property
     def size(self) -> int:
         """The bytes of all files."""

@@ -29,7 +29,7 @@ EXTENSIONS = (".parquet", *SEPARATORS, ".npy")
 BATCH = 2**22  # numbers converted at a time: 16 megabytes
 _NOT_FEATURES = ("label", "class", "split")  # columns of a table that are not part of the vectors
 _PLACE = Place("the embeddings")
-_COLUMNS_KEY = b"mvgrl.columns"  # in the metadata of a Parquet file
+COLUMNS_KEY = b"mvgrl.columns"  # in the metadata of a Parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def read_embeddings(path: str | os.PathLike[str], *, id_column: str | None = Non
 def _columns_used(table: Any) -> tuple[str, ...]:
     """Return the columns of a node table that the vectors of a Parquet file were made from; none if unknown."""
     try:
-        names = parse_json((table.schema.metadata or {}).get(_COLUMNS_KEY, b"[]").decode())
+        names = parse_json((table.schema.metadata or {}).get(COLUMNS_KEY, b"[]").decode())
     except ValueError:  # metadata of something else
         return ()
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
@@ -295,7 +295,7 @@ def _checked(embeddings: Embeddings, rows: slice, dtype: Any) -> np.ndarray:
 def _write_parquet(file: BinaryIO, ids: dict[str, Any], embeddings: Embeddings) -> None:
     count, width = embeddings.vectors.shape
     types = {name: pa.int64() if pa.types.is_int64(array.type) else pa.string() for name, array in ids.items()}
-    about = {_COLUMNS_KEY: json.dumps(embeddings.columns)} if embeddings.columns else None
+    about = {COLUMNS_KEY: json.dumps(embeddings.columns)} if embeddings.columns else None
     schema = pa.schema({**types, "embedding": pa.list_(pa.float32(), width)}, metadata=about)
     # Vectors hardly ever repeat, so dictionary encoding would only take time.
     with pq.ParquetWriter(file, schema, use_dictionary=[name for name in ids if name != "id"] or False) as writer:

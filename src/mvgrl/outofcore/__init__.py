@@ -1,0 +1,5 @@
+"""The same work for graphs larger than memory: shards on disk, a plan that keeps within a given memory, restarts."""
+
+from mvgrl.outofcore.job import Job, Plan
+
+__all__ = ["Job", "Plan"]

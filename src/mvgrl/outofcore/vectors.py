@@ -1,0 +1,231 @@
+"""The vectors of a stored graph: codes layer by layer, propagated features, scaling and rotation, all in shards.
+
+The same parts as in :mod:`mvgrl.vectors`. With one layer, V·(X·Θ) is computed as (V·X)·Θ where that has fewer columns;
+V·X is also a step of the propagated features. Means, scales and the rotation come from sums over shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from mvgrl.beside import Propagated
+from mvgrl.model import MVGRL
+from mvgrl.outofcore.features import StoredFeatures
+from mvgrl.outofcore.shards import Ranges, Shards
+from mvgrl.outofcore.tall import Rows, StoredMatrix, Tall, chunks, powers
+from mvgrl.settings import Output
+from mvgrl.vector_space import VectorSpace, fixed_signs
+from mvgrl.vectors import Composition, check_finite_vectors
+
+_WIDEST = 1024  # features of which all second moments are computed; more are first reduced to _REDUCED components
+_REDUCED, _ITERATIONS = 512, 4
+
+
+@dataclass
+class VectorStage:
+    """Everything that vectors are made of, and where it is written."""
+
+    folder: Path
+    model: MVGRL
+    features: StoredFeatures
+    views: list[StoredMatrix]
+    ranges: Ranges
+    columns: int  # of a matrix that are in memory at a time
+    output: Output  # with everything chosen
+    composition: Composition | None = None  # of a trained model
+    done: Callable[[], None] = lambda: None
+    _first: list[Tall] = field(default_factory=list)
+    _later: list[list[Tall]] = field(default_factory=list)
+    _propagated: list[Tall] = field(default_factory=list)
+    _projects: bool = False  # X·Θ is propagated, not X
+
+    def run(self) -> Shards:
+        """Write the vectors, in shards of rows."""
+        self.model.eval()
+        with torch.inference_mode():
+            bases = self._bases() if self.output.beside == "propagated" else None
+            self._encode(bases)
+            if self.output.composed and self.composition is None:
+                self.composition = self._fitted(bases)
+            shards = Shards(self.folder / "vectors", self.ranges)
+            shards.fill(lambda start, stop: _stacked(self._vectors(start, stop)), self.done)
+        return shards
+
+    def count(self) -> int:
+        """Return how many shards there are to write, as far as that is known before."""
+        passes = 0
+        for number, view in enumerate(self.model.settings.views):
+            steps = view.steps if self.output.beside == "propagated" else 1
+            width = self.features.shape[1] if number or steps else 0
+            passes += steps * -(-width // self.columns)
+        return (passes + 2) * len(self.ranges)
+
+    # What is propagated ------------------------------------------------------------------------------------------
+
+    def _bases(self) -> tuple[Tensor | None, ...]:
+        """Return the directions that features are reduced to before they are propagated; None: all of them."""
+        if self.composition is not None:
+            assert isinstance(self.composition.beside, Propagated)
+            return self.composition.beside.bases
+        width = self.features.shape[1]
+        if width <= Propagated.components:
+            return tuple(None for _ in self.views)
+        reduced = self._leading() if width > _WIDEST else None
+        return tuple(self._basis(number, reduced) for number in range(len(self.views)))
+
+    def _basis(self, number: int, reduced: Tensor | None) -> Tensor:
+        """Find the leading directions of the features propagated over a view."""
+        path = self.folder / f"basis-{number}"
+        kept = Shards(path, Ranges(1, 1))
+        if not kept.has(0):
+            steps = self._steps(f"wide-{number}", number, self.features.shape[1] if reduced is None else reduced.shape[1])
+            powers(steps, self.views[number], self._features(reduced), self.done, keep_first=False)
+            total = torch.zeros(steps[-1].width, steps[-1].width, dtype=torch.float64)
+            for start, stop in self._chunks():
+                rows = steps[-1].rows(start, stop)
+                total += (rows.T @ rows).double()
+            directions = torch.linalg.eigh(total)[1].flip(1)[:, : Propagated.components].float()
+            basis = directions if reduced is None else reduced @ directions
+            kept.write(0, fixed_signs(basis).contiguous().numpy())
+            steps[-1].remove()
+        return torch.from_numpy(np.array(kept.read(0)))
+
+    def _leading(self) -> Tensor:
+        """Return the leading directions of very many features, by subspace iteration, a pass over them each."""
+        width = self.features.shape[1]
+        rows = max(1, 2**24 // width)
+        start = np.random.default_rng(0).standard_normal((width, min(width, _REDUCED)), dtype=np.float32)
+        right = torch.linalg.qr(torch.from_numpy(start)).Q
+        for _ in range(_ITERATIONS):
+            total = torch.zeros_like(right)
+            for first in range(0, self.ranges.nodes, rows):
+                block = self.features.block(first, min(first + rows, self.ranges.nodes)).dense()
+                total += block.T @ (block @ right)
+            right = torch.linalg.qr(total).Q
+        return right
+
+    def _encode(self, bases: tuple[Tensor | None, ...] | None) -> None:
+        """Propagate what codes and propagated features are made of."""
+        settings, width = self.model.settings, self.features.shape[1]
+        shared = bases is not None and bases[0] is None
+        self._projects = not shared and width > settings.hidden
+        for number, view in enumerate(self.views):
+            encoder = self.model._encoder(number)
+            if shared:
+                steps = self._steps(f"features-{number}", number, width)
+                powers(steps, view, self._features(None), self.done, keep_first=True)
+                self._first.append(steps[0])
+                self._propagated.append(steps[-1])
+            else:
+                self._first.append(self._tall(f"first-{number}", settings.hidden if self._projects else width))
+                given = self._features(encoder.weights[0] if self._projects else None)
+                self._first[-1].propagate(view, given, self.done)
+                if bases is not None:
+                    basis = bases[number]
+                    assert basis is not None
+                    steps = self._steps(f"propagated-{number}", number, basis.shape[1])
+                    powers(steps, view, self._features(basis), self.done, keep_first=False)
+                    self._propagated.append(steps[-1])
+            self._later.append([])
+            for layer in range(1, settings.layers):
+                tall = self._tall(f"layer-{number}-{layer}", settings.hidden)
+                weight = encoder.weights[layer]
+
+                def right(start: int, stop: int, columns: slice, number: int = number, weight: Tensor = weight) -> Tensor:
+                    return self._layers(number, start, stop)[-1] @ weight[:, columns]
+
+                tall.propagate(view, right, self.done)
+                self._later[-1].append(tall)
+
+    def _features(self, directions: Tensor | None) -> Rows:
+        """Return the features, or their products with some directions, row by row."""
+
+        def rows(start: int, stop: int, columns: slice) -> Tensor:
+            block = self.features.block(start, stop)
+            return block.dense()[:, columns] if directions is None else block @ directions[:, columns]
+
+        return rows
+
+    def _steps(self, name: str, number: int, width: int) -> list[Tall]:
+        steps = self.model.settings.views[number].steps
+        return [self._tall(f"{name}-step-{step + 1}", width) for step in range(steps)]
+
+    def _tall(self, name: str, width: int) -> Tall:
+        return Tall(self.folder / name, self.ranges, width, self.columns)
+
+    # What vectors are made of, for a few rows --------------------------------------------------------------------
+
+    def _layers(self, number: int, start: int, stop: int) -> list[Tensor]:
+        """Return the codes of every layer that is propagated by now, in one view."""
+        encoder, first = self.model._encoder(number), self._first[number].rows(start, stop)
+        if not self._projects:
+            first = first @ encoder.weights[0]
+        waiting = [first, *(tall.rows(start, stop) for tall in self._later[number])]
+        modules = zip(waiting, encoder.norms, encoder.activations, strict=False)
+        return [activation(norm(one)) for one, norm, activation in modules]
+
+    def _parts(self, start: int, stop: int) -> list[Tensor]:
+        output, views = self.output, []
+        for number in range(len(self.views)):
+            layers = self._layers(number, start, stop)
+            if output.codes == "layers":
+                views.append(torch.cat(layers, dim=1))
+            else:
+                views.append(layers[-1] if output.codes == "encoded" else self.model.node_head(layers[-1]))
+        parts = [torch.stack(views).sum(0)] if output.join == "sum" else views
+        parts += [normalize(tall.rows(start, stop)) for tall in self._propagated]
+        for part in parts:
+            check_finite_vectors(part)
+        return parts
+
+    def _vectors(self, start: int, stop: int) -> Iterator[Tensor]:
+        for first, last in chunks(start, stop):
+            parts = self._parts(first, last)
+            if self.composition is None:
+                found = torch.cat(parts, dim=1)
+            else:
+                found = self.composition.space.transform(parts, self.output.dim)
+            check_finite_vectors(found)
+            yield normalize(found) if self.output.unit_length else found
+
+    # Scaling and rotation ----------------------------------------------------------------------------------------
+
+    def _fitted(self, bases: tuple[Tensor | None, ...] | None) -> Composition:
+        beside = None if bases is None else Propagated(bases)
+        first = self._parts(0, min(self.ranges[0][1], 2**10))
+        widths = [part.shape[1] for part in first]
+        shift = torch.cat(first, dim=1).mean(0)
+        shards = Shards(self.folder / "moments", self.ranges)
+        shards.fill(lambda start, stop: self._moments(start, stop, shift), self.done)
+        total = sum(np.array(shards.read(shard)) for shard in range(len(self.ranges))) / self.ranges.nodes
+        mean = torch.from_numpy(total[0])
+        covariance = torch.from_numpy(total[1:]) - mean[:, None] * mean
+        others = beside.weights if beside is not None else []
+        codes = len(widths) - len(others)
+        weights = [codes**-0.5] * codes + others
+        space = VectorSpace.from_moments(shift.double() + mean, covariance, widths, weights)
+        return Composition(self.output, beside, space)
+
+    def _moments(self, start: int, stop: int, shift: Tensor) -> np.ndarray:
+        """Return the sums of the columns and of their products, around the given point, over some rows."""
+        total = torch.zeros(len(shift) + 1, len(shift), dtype=torch.float64)
+        for first, last in chunks(start, stop):
+            rows = torch.cat(self._parts(first, last), dim=1) - shift
+            total[0] += rows.sum(0, dtype=torch.float64)
+            total[1:] += rows.T @ rows
+        return total.numpy()
+
+    def _chunks(self) -> Iterator[tuple[int, int]]:
+        for start, stop in self.ranges:
+            yield from chunks(start, stop)
+
+
+def _stacked(blocks: Iterator[Tensor]) -> np.ndarray:
+    return np.concatenate([block.numpy() for block in blocks])
