@@ -82,8 +82,8 @@ def resolve(
 ) -> Resolved:
     """Choose what the settings leave open, based on the graph, the device and its memory in bytes.
 
-    A mapping, unlike :class:`mvgrl.Settings`, may also leave the task open. ``streamed`` is given for a graph that stays
-    on disk: views are then sparse, and every step has a sample.
+    A mapping, unlike :class:`mvgrl.Settings`, may also leave the task open. ``streamed`` is given for a graph that
+    stays on disk: views are then sparse, and every step has a sample.
 
     >>> resolved = resolve(Graph.from_edges([0, 1], [1, 2]), {"hidden": 64})
     >>> resolved.settings.hidden, str(resolved.settings.sampler)

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, CsvSafe, Device, Output, Overwrite, Source, Written, given
+from mvgrl.cli.options import Common, CsvSafe, Device, Memory, Output, Overwrite, Source, Written, given
 from mvgrl.errors import InputError, SettingsError, shown
 from mvgrl.settings import Output as Options
 
 if TYPE_CHECKING:
+    from mvgrl.cli.out_of_core import StoredRun
     from mvgrl.graphs.named import NamedGraph
+    from mvgrl.graphs.stored import StoredGraph
     from mvgrl.tables.embeddings import Embeddings
     from mvgrl.training import Trained
 
@@ -29,6 +31,7 @@ def run(
     overwrite: Overwrite = False,
     csv_safe: CsvSafe = False,
     device: Device = None,
+    memory: Memory = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Embed a graph with a trained model.
@@ -73,6 +76,12 @@ def run(
     made_as = changed_output(saved, given(written), trained.model.settings.task)
     if made_as.composed:
         trained.compose(made_as)  # rejects parts that the model does not have before the graph is read
+    if (stored := _stored_run(graph, source, trained, made_as, memory, output, console)) is not None:
+        rows, width = stored.embed(output)
+        outcome = stored.outcome(output)
+        console.note(f"wrote {rows:,} vectors of {width} to {output}")
+        console.result(outcome)
+        return
     named = _open(graph, source, trained, console)
     _check_features(graph, named, trained)
     for note in notes_of(named):
@@ -93,6 +102,38 @@ def run(
             "output": str(output),
         }
     )
+
+
+def _stored_run(
+    graph: str,
+    source: Source,
+    trained: Trained,
+    output: Options,
+    memory: str | None,
+    written: Path,
+    console: Console,
+) -> StoredRun | None:
+    """Return the job for a graph on disk that does not fit into memory; None for any other graph."""
+    from mvgrl.automatic import Resolved
+    from mvgrl.cli.out_of_core import StoredRun, fingerprint_of, fits, memory_of, opened
+    from mvgrl.cli.running import checkpoint_of
+    from mvgrl.outofcore.job import Job, check_settings
+    from mvgrl.outofcore.plan import Plan
+    from mvgrl.outofcore.written import check_streamable
+
+    stored = opened(graph, source)
+    if stored is None or trained.model.settings.task == "graph":
+        return None
+    settings, limit, folder = trained.model.settings, memory_of(memory), checkpoint_of(written)
+    resolved = Resolved(settings)
+    if not folder.is_dir() and fits(stored, resolved, output, limit, console):
+        return None
+    check_settings(settings, training=False)
+    check_streamable(written)
+    _check_features(graph, stored, trained)
+    plan = Plan.make(stored, settings, output, limit)
+    job = Job(stored, resolved, output, folder, plan, model=fingerprint_of(trained))
+    return StoredRun(job, console, trained)
 
 
 def _of_method(
@@ -139,9 +180,12 @@ def _open(graph: str, source: Source, trained: Trained, console: Console) -> Nam
     return open_graph(graph, source, console, encoder=encoder.columns_)
 
 
-def _check_features(graph: str, named: NamedGraph, trained: Trained) -> None:
+def _check_features(graph: str, given: NamedGraph | StoredGraph, trained: Trained) -> None:
     """Reject a graph without the features that the model was trained with."""
-    encoder, features = trained.feature_encoder, named.graph.features
+    from mvgrl.graphs.stored import StoredGraph
+
+    read = given if isinstance(given, StoredGraph) else given.graph
+    encoder, features = trained.feature_encoder, read.features
     width = 0 if features is None else features.shape[1]
     names = "" if encoder.columns_ is None else f", from the columns {shown(', '.join(encoder.columns_.columns))[1:-1]}"
     if encoder.kind_ == "given" and width != encoder.width:
@@ -150,8 +194,8 @@ def _check_features(graph: str, named: NamedGraph, trained: Trained) -> None:
             "give the same columns in the same order (for a table of edges, with --nodes)"
         )
     try:
-        encoder.columns_of(named.graph)
+        encoder.columns_of(read)  # type: ignore[arg-type]
     except InputError as error:
         raise InputError(f"{graph}: {error}") from None
-    if encoder.labels_ is not None and named.graph.node_labels is None:
+    if encoder.labels_ is not None and read.node_labels is None:
         raise InputError(f"{graph} has no node labels, but the model was trained with them; give a graph that has them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, CsvSafe, Device, MethodName, Output, Overwrite, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, CsvSafe, Device, Memory, MethodName, Output, Overwrite, Seed, Source, flag
 
 
 def run(
@@ -21,6 +21,7 @@ def run(
     csv_safe: CsvSafe = False,
     seed: Seed = None,
     device: Device = None,
+    memory: Memory = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Train on a graph and write a vector per node, or per graph for many graphs.
@@ -30,6 +31,7 @@ def run(
     mvgrl embed edges.csv --nodes nodes.csv --label-column topic -o vectors.csv
     mvgrl embed mutag -o vectors.npy --epochs 40
     mvgrl embed edges.csv --method netmf -o vectors.parquet
+    mvgrl embed GRAPH --memory 4GB -o vectors.parquet
     ```
 
     Settings that are not given are chosen for the graph, and one line says what was chosen and why. An interrupted run
@@ -40,7 +42,7 @@ def run(
     graph
         A table of edges (source, target, optional weight and graph) in .csv, .tsv, .txt, .parquet, .feather or .jsonl,
         .csv.gz and so on, a folder of such parts, or - for standard input; .graphml, .gml, .gexf, .npz; a folder in TU
-        or Planetoid format; or the name of a dataset.
+        or Planetoid format; a folder written by mvgrl import, which may exceed memory; or the name of a dataset.
     output
         .parquet (id, embedding), .csv, .tsv or .npy, by its extension.
     """
@@ -52,6 +54,7 @@ def run(
     inputs = (graph, source.nodes, chosen.config)
     check_output(output, inputs=inputs, overwrite=overwrite, csv_safe=csv_safe)
 
+    from mvgrl.cli.out_of_core import StoredRun, resumable
     from mvgrl.cli.running import (
         check_unfinished,
         embeddings,
@@ -64,9 +67,18 @@ def run(
         table_of,
         trained,
     )
+    from mvgrl.outofcore.written import check_streamable
 
     check_unfinished(output, resume=resume)
-    job = prepare(graph, source, chosen, seed, device, console, method)
+    job = prepare(graph, source, chosen, seed, device, console, method, memory, output)
+    if isinstance(job, StoredRun):
+        check_streamable(output)
+        with only_run(output, resume=resume), resumable(job.job.folder):
+            rows, width = job.embed(output)
+            outcome = job.outcome(output)
+        console.note(f"{summary_of(outcome)}; wrote {rows:,} vectors of {width} to {output}")
+        console.result(outcome)
+        return
     with only_run(output, resume=resume):
         if job.method is None:
             model = trained(job, output, resume=resume)

@@ -47,6 +47,10 @@ MethodName = Annotated[
     str,
     flag("default, mvgrl (as in the paper), or another method that makes vectors: raw, netmf, dgi, … (default)."),
 ]
+Memory = Annotated[
+    str | None,
+    flag("Memory to keep within, such as 4GB; a graph from mvgrl import may be larger (the machine's).", group=GENERAL),
+]
 Overwrite = Annotated[bool, flag("Replace the ids table of a .npy output even if it belongs to something else.")]
 CsvSafe = Annotated[
     bool, flag("In .csv and .tsv, write an apostrophe before ids that a spreadsheet would run as formulas.")

@@ -19,6 +19,7 @@ from mvgrl.cli.configuration import RUN, read_config
 from mvgrl.cli.inputs import is_dataset, notes_of, open_graph
 from mvgrl.cli.interrupts import Interrupts
 from mvgrl.cli.options import given
+from mvgrl.cli.out_of_core import StoredRun, check_fits, fits, memory_of, opened
 from mvgrl.cli.spelling import spelled_as_flags
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.settings import TASKS, Output, Settings
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mvgrl.cli.console import Console
     from mvgrl.cli.options import Chosen, Source
     from mvgrl.graphs.named import NamedGraph
+    from mvgrl.graphs.stored import StoredGraph
     from mvgrl.history import Epoch
     from mvgrl.method_vectors import MethodVectors
     from mvgrl.methods import Method
@@ -73,10 +75,15 @@ def prepare(
     device: str | None,
     console: Console,
     method: str = "default",
-) -> Job:
-    """Read the graph and choose what was left open; one line says what was chosen and why."""
+    memory: str | None = None,
+    output: Path | None = None,
+) -> Job | StoredRun:
+    """Read the graph and choose what was left open; one line says what was chosen and why.
+
+    A graph on disk that does not fit into memory is not read: what is returned is a job of its own kind.
+    """
     with spelled_as_flags(given(chosen)):
-        return _prepared(graph, source, chosen, seed, device, console, method)
+        return _prepared(graph, source, chosen, seed, device, console, method, memory, output)
 
 
 def _prepared(
@@ -87,7 +94,9 @@ def _prepared(
     device: str | None,
     console: Console,
     method: str,
-) -> Job:
+    memory: str | None,
+    written: Path | None,
+) -> Job | StoredRun:
     started = time.perf_counter()
     flags = given(chosen)
     flags |= {"preset": "paper"} if method == "mvgrl" else {}
@@ -111,10 +120,18 @@ def _prepared(
         raise SettingsError(f"the columns {features} of --features need a table of nodes; add --nodes")
     output = _check_settings(values, flags, chosen.config)
     own = _own_method(method, None, {})
+    training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
+    limit = memory_of(memory)
+    if own is None and (stored := opened(graph, source)) is not None:
+        found = _stored_run(stored, training, output, run, where, limit, console, written)
+        if found is not None:
+            return found
     named = open_graph(graph, source, console, features=features)
     _check_task(graph, named, values.get("task"))
-    training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
-    resolved = resolve(named.graph, training, device=where)
+    resolved = resolve(named.graph, training, device=where, memory=None if memory is None else limit)
+    if memory is not None and named.graph.count == 1 and own is None:
+        width = 0 if named.graph.features is None else named.graph.features.shape[1]
+        check_fits(graph, (named.graph.nodes, named.graph.edges, width), resolved, output.for_task("node"), limit)
     if own is not None:
         own = _own_method(method, resolved.settings.task, values)
         for name in ("views", "sampler"):  # of MVGRL
@@ -131,6 +148,40 @@ def _prepared(
     logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, run["seed"], where)
     names = ",".join(columns) + "," * (len(columns) == 1) if columns else None
     return Job(named, resolved, output, run["seed"], str(where), run["device"], console, names, own, started)
+
+
+def _stored_run(
+    stored: StoredGraph,
+    training: dict[str, Any],
+    output: Output,
+    run: dict[str, Any],
+    where: Any,
+    limit: int,
+    console: Console,
+    written: Path | None,
+) -> StoredRun | None:
+    """Return the job of a graph on disk that does not fit into memory; None if it does."""
+    from mvgrl.automatic import resolve
+    from mvgrl.outofcore.features import StreamedFacts
+    from mvgrl.outofcore.job import Job as OutOfCore
+    from mvgrl.outofcore.job import check_settings
+    from mvgrl.outofcore.plan import Plan
+    from mvgrl.vectors import describe
+
+    if training.get("task") == "graph":
+        return None
+    facts = StreamedFacts(stored)
+    resolved = resolve(stored, {**training, "task": "node"}, device=where, memory=limit, streamed=facts)
+    output = output.for_task("node")
+    folder = Path(stored.folder.name) if written is None else checkpoint_of(written)
+    if not folder.is_dir() and fits(stored, resolved, output, limit, console):
+        return None
+    resolved.choices["vector"] = describe(resolved.settings, output, stored.nodes)
+    check_settings(resolved.settings)
+    plan = Plan.make(stored, resolved.settings, output, limit)
+    console.note(f"picked: {resolved.summary}")
+    job = OutOfCore(stored, resolved, output, folder, plan, seed=run["seed"], device=str(where), facts=facts)
+    return StoredRun(job, console)
 
 
 def _own_method(name: str, task: str | None, values: dict[str, Any]) -> Method | None:

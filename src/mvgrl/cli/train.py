@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, Device, MethodName, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, Device, Memory, MethodName, Seed, Source, flag
 from mvgrl.errors import InputError, SettingsError
 
 
@@ -23,6 +23,7 @@ def run(
     print_config: Annotated[bool, flag("Print the settings that would be used, as TOML, and stop.")] = False,
     seed: Seed = None,
     device: Device = None,
+    memory: Memory = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Train on a graph and save the model.
@@ -42,13 +43,14 @@ def run(
     graph
         A table of edges (source, target, optional weight and graph) in .csv, .tsv, .txt, .parquet, .feather or .jsonl,
         .csv.gz and so on, a folder of such parts, or - for standard input; .graphml, .gml, .gexf, .npz; a folder in TU
-        or Planetoid format; or the name of a dataset.
+        or Planetoid format; a folder written by mvgrl import, which may exceed memory; or the name of a dataset.
     """
     console = Console(common)
     if output is None and not print_config:
         raise SettingsError("the folder for the model is missing; name one with -o")
 
     from mvgrl.cli.configuration import write_config
+    from mvgrl.cli.out_of_core import StoredRun, resumable
     from mvgrl.cli.running import (
         check_unfinished,
         finish,
@@ -68,7 +70,21 @@ def run(
         check_unfinished(output, resume=resume)
     if print_config and method not in ("default", "mvgrl"):
         raise SettingsError(f"the method {method!r} has no settings to print; omit --print-config")
-    job = prepare(graph, source, chosen, seed, device, console, method)
+    job = prepare(graph, source, chosen, seed, device, console, method, memory, output)
+    if isinstance(job, StoredRun):
+        settings, made_as = job.job.settings, job.job.output
+        if print_config or output is None:
+            text = write_config(settings, made_as, job.job.seed, job.job.device, columns=None)
+            console.result({"config": text}, text.removesuffix("\n"))
+            return
+        with only_run(output, resume=resume), resumable(job.job.folder):
+            stored = job.job.graph
+            about = {"trained on": f"{graph}: one graph, {stored.nodes:,} nodes, {stored.edges:,} edges"}
+            save_model(job.compose(), output, output=made_as, about={**about, "seed": job.job.seed})
+            outcome = job.outcome(output)
+        console.note(f"{summary_of(outcome)}; the model is in {output}")
+        console.result(outcome)
+        return
     if print_config or output is None:
         text = write_config(job.settings, job.output, job.seed, job.requested_device, columns=job.columns)
         console.result({"config": text}, text.removesuffix("\n"))

@@ -69,7 +69,11 @@ class StoredAdjacency(Matrix):
         """Return the submatrices induced by samples of nodes, block-diagonal."""
         graph, chosen = self.graph, nodes.cpu().numpy()
         room = int((np.asarray(graph.indptr[chosen + 1]) - np.asarray(graph.indptr[chosen]) + 1).sum())
-        indptr, columns, values = np.zeros(len(chosen) + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.float32)
+        indptr, columns, values = (
+            np.zeros(len(chosen) + 1, np.int32),
+            np.empty(room, np.int32),
+            np.empty(room, np.float32),
+        )
         used = _select_adjacency(
             graph.indptr, graph.indices, graph.weights, self.roots, chosen, np.asarray(sizes), self.places.array,
             indptr, columns, values,

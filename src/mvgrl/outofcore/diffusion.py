@@ -78,7 +78,11 @@ class StoredView(Matrix):
         chosen = nodes.cpu().numpy()
         rows = self._rows(chosen)
         room = rows[0].size
-        indptr, columns, values = np.zeros(len(chosen) + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.float32)
+        indptr, columns, values = (
+            np.zeros(len(chosen) + 1, np.int32),
+            np.empty(room, np.int32),
+            np.empty(room, np.float32),
+        )
         arrays = (chosen, np.asarray(sizes), self.places.array, rows[0], rows[1].view(np.float32))
         used = _select_rows(*arrays, indptr, columns, values)
         part = SparseMatrix(*map(torch.from_numpy, (indptr, columns[:used].copy(), values[:used].copy())), len(chosen))

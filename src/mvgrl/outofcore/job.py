@@ -56,6 +56,7 @@ class Job:
     plan: Plan
     seed: int = 0
     device: str = "cpu"
+    model: str = ""  # a hash of the model that is applied; empty for one that is trained here
     facts: StreamedFacts | None = None
     progress: Progress = lambda stage, done, total: None
     checkpoint_every: float = 10.0
@@ -68,15 +69,13 @@ class Job:
 
     def start(self, trained: Trained | None = None) -> None:
         """Open the folder, or create it; a folder of another job is rejected. A trained model brings its encoder."""
-        check_settings(self.settings)
+        check_settings(self.settings, training=trained is None)
         self._open_folder()
         if trained is not None:
             self.encoder = trained.feature_encoder
         else:
             settings, facts = self.settings, self.facts or StreamedFacts(self.graph)
-            self.encoder = fitted_encoder(
-                self.graph, settings.features, settings.normalise, settings.degree_cap, facts
-            )
+            self.encoder = fitted_encoder(self.graph, settings.features, settings.normalise, settings.degree_cap, facts)
         self._ranges = Ranges(self.graph.nodes, self.plan.rows)
         self._degrees, self._places = degrees_of(self.graph), Places(self.graph.nodes)
         self._views: list[StoredMatrix] = []
@@ -128,6 +127,16 @@ class Job:
 
     def vectors(self, trained: Trained) -> Shards:
         """Compute the vectors that are not computed yet; the composition of the trained model is fitted if needed."""
+        stage = self._stage(trained)
+        found = stage.run()
+        trained.composition = stage.composition
+        return found
+
+    def compose(self, trained: Trained) -> None:
+        """Fit how the vectors of a model are composed, without writing them."""
+        trained.composition = self._stage(trained).fit()
+
+    def _stage(self, trained: Trained) -> VectorStage:
         composition: Composition | None = None
         if self.output.composed and trained.composition is not None and trained.composition.fits(self.output):
             composition = trained.composition.to("cpu")
@@ -142,9 +151,7 @@ class Job:
             composition,
         )
         stage.done = self._counter("vectors", stage.count())
-        found = stage.run()
-        trained.composition = stage.composition
-        return found
+        return stage
 
     def write(self, path: Path, vectors: Shards) -> tuple[int, int]:
         """Write the vectors with the ids of their nodes; return their number and length."""
@@ -175,8 +182,9 @@ class Job:
             "format": _FORMAT,
             "graph": self.graph.fingerprint,
             "settings": self.settings.id,
-            "output": {name: value for name, value in self.output.to_dict().items()},
+            "output": self.output.to_dict(),
             "seed": self.seed,
+            "model": self.model,
             "threads": torch.get_num_threads(),
         }
         if path.exists():
@@ -197,12 +205,14 @@ class Job:
             temporary.write_text(json.dumps({**about, "rows": self.plan.rows, "columns": self.plan.columns}))
 
 
-def check_settings(settings: Settings) -> None:
-    """Reject settings that need the whole graph in memory."""
+def check_settings(settings: Settings, *, training: bool = True) -> None:
+    """Reject settings that need the whole graph in memory; of a trained model only its views matter."""
+    diffusion.check_views(settings.views)
+    if not training:
+        return
     if settings.task != "node":
         raise SettingsError("a graph that stays on disk is one graph, with a vector per node; omit --task graph")
     if not settings.sampler.samples:
         raise SettingsError("the sampler 'full' needs the whole graph in memory; omit it, or give more --memory")
     if settings.negatives.rewires_edges:
         raise SettingsError("corrupted edges as negatives need the whole graph in memory; use --negatives features")
-    diffusion.check_views(settings.views)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from mvgrl.automatic import EXACT_ENTRIES
 from mvgrl.beside import Propagated
 from mvgrl.errors import InputError
 from mvgrl.graphs.stored import StoredGraph
@@ -109,16 +110,17 @@ class Plan:
         return replace(made, rows=rows, columns=columns)
 
 
-def in_memory(graph: StoredGraph, settings: Settings, output: Output) -> int:
-    """Return the bytes that the graph, its views, a training and the vectors take without shards, about.
+def in_memory(nodes: int, edges: int, width: int, settings: Settings, output: Output) -> int:
+    """Return the bytes that a graph, its views, a training and the vectors take without shards, about.
 
     Measured: 14.9 GB for a million nodes, ten million entries, 64 features and hidden 512.
     """
-    width = _width(graph, settings)
-    kept = sum(getattr(view, "top_k", None) or min(graph.nodes, 64) for view in settings.views)
-    length = output.dim or _columns(settings, output, width)
-    per_node = 40 * kept + 4 * (_columns(settings, output, width) + length) + 12 * settings.hidden + 16 * width
-    return _BASE + 80 * graph.edges + graph.nodes * per_node
+    kept = sum(
+        nodes if nodes**2 <= EXACT_ENTRIES["cpu"] else getattr(view, "top_k", None) or 0 for view in settings.views
+    )
+    parts = _columns(settings, output, width)
+    per_node = 40 * kept + 4 * (parts + (output.dim or parts)) + 12 * settings.hidden + 16 * width
+    return _BASE + 80 * edges + nodes * per_node
 
 
 def _width(graph: StoredGraph, settings: Settings) -> int:

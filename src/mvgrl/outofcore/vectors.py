@@ -46,15 +46,21 @@ class VectorStage:
     _propagated: list[Tall] = field(default_factory=list)
     _projects: bool = False  # X·Θ is propagated, not X
 
-    def run(self) -> Shards:
-        """Write the vectors, in shards of rows."""
+    def fit(self) -> Composition | None:
+        """Propagate what the vectors are made of, and return how they are composed."""
         self.model.eval()
         with torch.inference_mode():
             bases = self._bases() if self.output.beside == "propagated" else None
             self._encode(bases)
             if self.output.composed and self.composition is None:
                 self.composition = self._fitted(bases)
-            shards = Shards(self.folder / "vectors", self.ranges)
+        return self.composition
+
+    def run(self) -> Shards:
+        """Write the vectors, in shards of rows."""
+        shards = Shards(self.folder / "vectors", self.ranges)
+        self.fit()
+        with torch.inference_mode():
             shards.fill(lambda start, stop: _stacked(self._vectors(start, stop)), self.done)
         return shards
 
@@ -85,7 +91,9 @@ class VectorStage:
         path = self.folder / f"basis-{number}"
         kept = Shards(path, Ranges(1, 1))
         if not kept.has(0):
-            steps = self._steps(f"wide-{number}", number, self.features.shape[1] if reduced is None else reduced.shape[1])
+            steps = self._steps(
+                f"wide-{number}", number, self.features.shape[1] if reduced is None else reduced.shape[1]
+            )
             powers(steps, self.views[number], self._features(reduced), self.done, keep_first=False)
             total = torch.zeros(steps[-1].width, steps[-1].width, dtype=torch.float64)
             for start, stop in self._chunks():
@@ -136,12 +144,7 @@ class VectorStage:
             self._later.append([])
             for layer in range(1, settings.layers):
                 tall = self._tall(f"layer-{number}-{layer}", settings.hidden)
-                weight = encoder.weights[layer]
-
-                def right(start: int, stop: int, columns: slice, number: int = number, weight: Tensor = weight) -> Tensor:
-                    return self._layers(number, start, stop)[-1] @ weight[:, columns]
-
-                tall.propagate(view, right, self.done)
+                tall.propagate(view, self._projected(number, layer), self.done)
                 self._later[-1].append(tall)
 
     def _features(self, directions: Tensor | None) -> Rows:
@@ -152,6 +155,11 @@ class VectorStage:
             return block.dense()[:, columns] if directions is None else block @ directions[:, columns]
 
         return rows
+
+    def _projected(self, number: int, layer: int) -> Rows:
+        """Return the codes of the layer before, multiplied by the weights of a layer, row by row."""
+        weight = self.model._encoder(number).weights[layer]
+        return lambda start, stop, columns: self._layers(number, start, stop)[-1] @ weight[:, columns]
 
     def _steps(self, name: str, number: int, width: int) -> list[Tall]:
         steps = self.model.settings.views[number].steps

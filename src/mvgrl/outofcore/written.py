@@ -36,14 +36,17 @@ def write_parquet(path: Path, graph: StoredGraph, vectors: Shards, columns: Sequ
     kinds = {**sides, "id": pa.string() if text else pa.int64(), "embedding": pa.list_(pa.float32(), width)}
     schema = pa.schema(kinds, metadata={COLUMNS_KEY: json.dumps(list(columns))} if columns else None)
     rows = max(1, _NUMBERS // width)
-    with atomic_write(path) as temporary, temporary.open("wb") as file:
-        with pq.ParquetWriter(file, schema, use_dictionary=[*sides] or False) as writer:
-            for shard, (start, stop) in enumerate(vectors.ranges):
-                part = vectors.read(shard)
-                for first in range(start, stop, rows):
-                    last = min(first + rows, stop)
-                    values = pa.array(np.ascontiguousarray(part[first - start : last - start]).reshape(-1))
-                    found = [pa.array(graph.sides(first, last))] if sides else []
-                    found += [pa.array(graph.ids(first, last), kinds["id"])]
-                    found += [pa.FixedSizeListArray.from_arrays(values, width)]
-                    writer.write_batch(pa.record_batch(found, schema=schema))
+    with (
+        atomic_write(path) as temporary,
+        temporary.open("wb") as file,
+        pq.ParquetWriter(file, schema, use_dictionary=[*sides] or False) as writer,
+    ):
+        for shard, (start, stop) in enumerate(vectors.ranges):
+            part = vectors.read(shard)
+            for first in range(start, stop, rows):
+                last = min(first + rows, stop)
+                values = pa.array(np.ascontiguousarray(part[first - start : last - start]).reshape(-1))
+                found = [pa.array(graph.sides(first, last))] if sides else []
+                found += [pa.array(graph.ids(first, last), kinds["id"])]
+                found += [pa.FixedSizeListArray.from_arrays(values, width)]
+                writer.write_batch(pa.record_batch(found, schema=schema))
