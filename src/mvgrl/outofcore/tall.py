@@ -24,7 +24,7 @@ StoredMatrix: TypeAlias = "StoredAdjacency | StoredView"
 Rows = Callable[[int, int, slice], Tensor]  # some columns of a range of rows
 Done = Callable[[], None]
 
-CHUNK = 2**14  # rows that are computed at a time
+CHUNK = 2**12  # rows that are computed at a time: they stay in the cache
 
 
 def chunks(start: int, stop: int) -> Iterator[tuple[int, int]]:

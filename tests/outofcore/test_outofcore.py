@@ -1,0 +1,273 @@
+"""A graph on disk is embedded as one in memory: same samples, same losses, same vectors up to rounding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from mvgrl.automatic import Resolved, resolve
+from mvgrl.errors import CheckpointError, InputError, SettingsError
+from mvgrl.graphs import Graph
+from mvgrl.graphs.named import NamedGraph
+from mvgrl.graphs.stored import StoredGraph
+from mvgrl.inputs import prepare
+from mvgrl.outofcore.adjacency import Places, StoredAdjacency, degrees_of, walkable
+from mvgrl.outofcore.batches import DrawnAhead
+from mvgrl.outofcore.diffusion import StoredView, check_views, fill
+from mvgrl.outofcore.features import StoredFeatures, StreamedFacts, fitted_encoder
+from mvgrl.outofcore.job import Job, check_settings
+from mvgrl.outofcore.plan import Plan
+from mvgrl.outofcore.shards import Ranges, Shards
+from mvgrl.runtime import generator_for
+from mvgrl.sampling import NodeBatches
+from mvgrl.settings import Output, Settings
+from mvgrl.training import Trained, fit
+from mvgrl.views import PPR, Adjacency, Distance, Heat
+
+NODES, WIDTH = 300, 20
+
+
+def community_graph(*, weighted: bool = False, width: int = WIDTH, sparse: bool = False, seed: int = 0) -> Graph:
+    rng = np.random.default_rng(seed)
+    label = rng.integers(4, size=NODES)
+    same = label[:, None] == label
+    edges = np.argwhere(np.triu(rng.random((NODES, NODES)) < np.where(same, 0.06, 0.005), 1))
+    features: Any = rng.standard_normal((NODES, width)).astype(np.float32)
+    features[np.arange(NODES), label % width] += 2
+    if sparse:
+        features = sp.csr_array(np.where(rng.random(features.shape) < 0.1, abs(features), 0).astype(np.float32))
+    weights = rng.uniform(0.5, 2, len(edges)).astype(np.float32) if weighted else None
+    return Graph.from_edges(*edges.T, weights, nodes=NODES, features=features)
+
+
+def stored(graph: Graph, folder: Path) -> StoredGraph:
+    ids = np.array([f"node {number}" for number in range(graph.nodes)])
+    return StoredGraph.write(folder / "graph", NamedGraph(graph, ids))
+
+
+def job_of(
+    graph: StoredGraph, folder: Path, output: Output | None = None, rows: int = 64, columns: int = 7, **settings: Any
+) -> Job:
+    given = {"task": "node", "hidden": 16, "epochs": 6, "sample_size": 100, "sampler": "walk", **settings}
+    facts = StreamedFacts(graph)
+    resolved = resolve(graph, given, streamed=facts)
+    output = (output or Output(dim=24)).for_task("node")
+    plan = replace(Plan.make(graph, resolved.settings, output, 2**31), rows=rows, columns=columns)
+    return Job(graph, resolved, output, folder / "job", plan, facts=facts, checkpoint_every=0)
+
+
+def vectors_of(job: Job) -> tuple[Trained, np.ndarray]:
+    job.start()
+    job.diffuse()
+    trained = job.train()
+    shards = job.vectors(trained)
+    return trained, np.concatenate([shards.read(shard) for shard in range(len(shards.ranges))])
+
+
+def same_geometry(one: np.ndarray, other: np.ndarray, tolerance: float = 1e-3) -> None:
+    """Vectors are defined up to the signs of components, and up to rotations of components of equal variance."""
+    np.testing.assert_allclose(one @ one.T, other @ other.T, atol=tolerance * np.abs(other @ other.T).max())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_vectors_equal_those_in_memory(tmp_path: Path, weighted: bool) -> None:
+    graph = community_graph(weighted=weighted)
+    job = job_of(stored(graph, tmp_path), tmp_path, views=("adjacency", PPR(top_k=16, method="push")))
+    trained, found = vectors_of(job)
+    expected = fit(graph, job.settings, device="cpu")
+    assert trained.history.losses[0] == expected.history.losses[0]  # same samples, same sums
+    np.testing.assert_allclose(trained.history.losses, expected.history.losses, rtol=1e-4)
+    assert found.shape == (NODES, 24)
+    same_geometry(found, expected.vectors(output=job.output))
+
+
+@pytest.mark.parametrize(
+    ("output", "settings"),
+    [
+        (Output(preset="paper"), {}),
+        (Output(preset="paper", unit_length=True, join="concatenate"), {"layers": 2, "norm": "layer"}),
+        (Output(dim=10, beside="none", codes="layers"), {"layers": 3, "encoder": "shared"}),
+        (Output(dim=0), {"views": ("adjacency", "heat:top_k=16:method=push", "ppr:top_k=8:method=push")}),
+        (Output(dim=12), {"hidden": 8, "discriminator": "dot", "batch_size": 2}),
+    ],
+)
+def test_every_output_equals_the_one_in_memory(tmp_path: Path, output: Output, settings: dict[str, Any]) -> None:
+    graph = community_graph()
+    job = job_of(
+        stored(graph, tmp_path), tmp_path, output, **{"views": ("adjacency", "ppr:top_k=16:method=push"), **settings}
+    )
+    _, found = vectors_of(job)
+    expected = fit(graph, job.settings, device="cpu").vectors(output=job.output)
+    assert found.shape == expected.shape
+    same_geometry(found, expected)
+    if not job.output.composed:  # no rotation
+        np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("width", "sparse"), [(300, False), (1100, True)])
+def test_many_features_are_reduced_as_in_memory(tmp_path: Path, width: int, sparse: bool) -> None:
+    graph = community_graph(width=width, sparse=sparse)
+    views = ("adjacency", "ppr:top_k=16:method=push")
+    job = job_of(stored(graph, tmp_path), tmp_path, rows=150, columns=200, views=views, epochs=2)
+    _, found = vectors_of(job)
+    expected = fit(graph, job.settings, device="cpu").vectors(output=job.output)
+    # The 256 leading of 300 directions: of those at the end, which differ little in length, both find some.
+    same_geometry(found, expected, 0.1)
+
+
+@pytest.mark.parametrize("view", [PPR(top_k=16), PPR(alpha=0.1, top_k=400), Heat(top_k=16), Heat(t=2, top_k=5)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_shards_hold_the_rows_of_the_view(tmp_path: Path, view: PPR | Heat, weighted: bool) -> None:
+    graph = community_graph(weighted=weighted)
+    on_disk = stored(graph, tmp_path)
+    shards = Shards(tmp_path / "view", Ranges(NODES, 77))
+    fill(shards, view, on_disk, degrees_of(on_disk), lambda: None)
+    matrix = replace(view, method="push")(graph)
+    right = np.random.default_rng(0).standard_normal((NODES, 5)).astype(np.float32)
+    product = StoredView(shards, Places(NODES))
+    found = np.concatenate([product.product(start, stop, right) for start, stop in shards.ranges])
+    np.testing.assert_allclose(found, matrix @ right, atol=1e-5)
+
+
+def test_samples_are_those_of_the_matrices(tmp_path: Path) -> None:
+    graph = community_graph(weighted=True)
+    on_disk, view = stored(graph, tmp_path), PPR(top_k=16, method="push")
+    settings = Settings(views=("adjacency", view), sampler="walk", normalise="standard")
+    inputs = prepare(graph, settings, device="cpu")
+    shards, places, degrees = Shards(tmp_path / "view", Ranges(NODES, 50)), Places(NODES), degrees_of(on_disk)
+    fill(shards, view, on_disk, degrees, lambda: None)
+    nodes = torch.cat([torch.randperm(NODES)[:60], torch.randperm(NODES)[:40]])
+    matrices = (StoredAdjacency(on_disk, degrees, places), StoredView(shards, places))
+    for expected, found in zip(inputs.views, matrices, strict=True):
+        one, other = expected.select(nodes, (60, 40)), found.select(nodes, (60, 40))
+        assert torch.equal(one.dense(), other.dense())
+        assert torch.equal(one.T.dense(), other.T.dense())
+    encoder = fitted_encoder(on_disk, "auto", "standard", 100, StreamedFacts(on_disk))
+    rows = StoredFeatures(on_disk, encoder).rows(nodes).dense()
+    assert torch.allclose(rows, inputs.features.rows(nodes).dense(), atol=1e-6)
+    assert (places.array == -1).all()
+
+
+def test_choices_are_those_in_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    tables = {
+        "dense": rng.standard_normal((NODES, 3)),
+        "counts": np.where(rng.random((NODES, 30)) < 0.1, 1.0, 0.0),
+        "multiples": np.outer(rng.random(NODES), (np.arange(30) == 3) * 2.0),
+        "constant": np.ones((NODES, 2)),
+        "zero": np.zeros((NODES, 2)),
+    }
+    for name, features in tables.items():
+        for table in (features, sp.csr_array(features)):
+            graph = Graph(community_graph().adjacency, table)
+            on_disk = stored(graph, tmp_path)
+            expected = resolve(graph, {"features": "given"}).settings
+            found = resolve(on_disk, {"features": "given", "task": "node"}, streamed=StreamedFacts(on_disk)).settings
+            assert found.normalise == expected.normalise, name
+            streamed = fitted_encoder(on_disk, "given", "standard", 100, StreamedFacts(on_disk))
+            inside = prepare(
+                graph, Settings(features="given", normalise="standard", sampler="walk"), device="cpu"
+            ).encoder
+            np.testing.assert_allclose(streamed.mean_, inside.mean_, atol=1e-12)
+            np.testing.assert_allclose(streamed.scale_, inside.scale_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["degree", "degree-one-hot"])
+def test_graph_without_features_has_degrees(tmp_path: Path, kind: str) -> None:
+    graph = Graph(community_graph().adjacency)
+    on_disk = stored(graph, tmp_path)
+    assert resolve(on_disk, {"task": "node"}, streamed=StreamedFacts(on_disk)).settings.features == "degree-one-hot"
+    job = job_of(on_disk, tmp_path, features=kind, views=("adjacency", "ppr:top_k=16:method=push"))
+    _, found = vectors_of(job)
+    same_geometry(found, fit(graph, job.settings, device="cpu").vectors(output=job.output))
+
+
+def test_batches_drawn_ahead_are_those_of_the_seed(tmp_path: Path) -> None:
+    on_disk = stored(community_graph(), tmp_path)
+    encoder = fitted_encoder(on_disk, "auto", "row", 100, StreamedFacts(on_disk))
+    views = (StoredAdjacency(on_disk, degrees_of(on_disk), Places(NODES)),)
+    batches = NodeBatches(
+        StoredFeatures(on_disk, encoder), views, walkable(on_disk), Settings(sampler="walk").sampler, 50
+    )
+    ahead, one, other = DrawnAhead(batches), generator_for(3, "sampling"), generator_for(3, "sampling")
+    for step in range(6):
+        if step == 4:  # the caller draws a number, too
+            torch.rand(1, generator=one)
+            torch.rand(1, generator=other)
+        (found,), (expected,) = ahead.epoch(one), batches.epoch(other)
+        assert torch.equal(found.views[0].dense(), expected.views[0].dense())
+        assert torch.equal(found.negative_rows, expected.negative_rows)  # type: ignore[arg-type]
+        assert torch.equal(one.get_state(), other.get_state())
+    ahead.close()
+
+
+def test_error_of_a_batch_is_raised_where_it_is_used(tmp_path: Path) -> None:
+    def fail(*_: Any) -> Any:
+        raise InputError("no nodes")
+
+    on_disk = stored(community_graph(), tmp_path)
+    sampler = Settings(sampler=fail).sampler
+    batches = NodeBatches(None, (), walkable(on_disk), sampler, 50)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no nodes"):
+        list(DrawnAhead(batches).epoch(generator_for(0, "sampling")))
+
+
+def test_plan_grows_with_the_graph_and_names_what_fits(tmp_path: Path) -> None:
+    on_disk = stored(community_graph(), tmp_path)
+    settings = resolve(on_disk, {"task": "node", "hidden": 512}, streamed=StreamedFacts(on_disk)).settings
+    output = Output().for_task("node")
+    on_disk.nodes, on_disk.edges = 10**7, 5 * 10**7
+    plan = Plan.make(on_disk, settings, output, 8 * 2**30, threads=2)
+    assert plan.peak <= 8 * 2**30
+    assert plan.columns == WIDTH
+    smaller = Plan.make(on_disk, settings, output, 5 * 2**29, threads=2)
+    assert smaller.peak <= 5 * 2**29
+    with pytest.raises(InputError, match="or --sample-size") as error:
+        Plan.make(on_disk, settings, output, 3 * 2**29, threads=2)
+    needed = int(str(error.value).split("use --memory ")[1].split("MB")[0])
+    assert Plan.make(on_disk, settings, output, needed * 2**20, threads=2).peak <= needed * 2**20
+
+
+def test_settings_that_need_the_whole_graph_are_rejected() -> None:
+    for view in (PPR(), PPR(threshold=0.1), PPR(top_k=4, method="exact"), PPR(top_k=4, scale="columns"), Distance()):
+        with pytest.raises(SettingsError, match="needs the whole graph in memory"):
+            check_views([Adjacency(), view])
+    for settings in (
+        Settings(sampler="full", views=("adjacency", "ppr:top_k=4")),
+        Settings(task="graph", sampler="full"),
+    ):
+        with pytest.raises(SettingsError):
+            check_settings(settings)
+
+
+def test_folder_of_another_job_is_rejected(tmp_path: Path) -> None:
+    on_disk = stored(community_graph(), tmp_path)
+    views = {"views": ("adjacency", "ppr:top_k=16:method=push")}
+    job_of(on_disk, tmp_path, **views).start()
+    with pytest.raises(CheckpointError, match="its settings is different"):
+        job_of(on_disk, tmp_path, hidden=8, **views).start()
+    other = job_of(on_disk, tmp_path, rows=33, **views)
+    other.start()
+    assert other.plan.rows == 64  # as it was cut
+
+
+def test_trained_model_is_applied_to_another_graph(tmp_path: Path) -> None:
+    graph, views = community_graph(), ("adjacency", "ppr:top_k=16:method=push")
+    trained = fit(graph, Settings(hidden=8, epochs=2, views=views, sampler="walk", sample_size=50), device="cpu")
+    expected = trained.vectors(other := community_graph(seed=1), Output(dim=12))
+    output = Output(dim=12).for_task("node")
+    trained.compose(output)
+    on_disk = stored(other, tmp_path)
+    plan = replace(Plan.make(on_disk, trained.model.settings, output, 2**31), rows=50)
+    job = Job(on_disk, Resolved(trained.model.settings), output, tmp_path / "job", plan)
+    job.start(trained)
+    job.diffuse()
+    shards = job.vectors(trained)
+    found = np.concatenate([shards.read(shard) for shard in range(len(shards.ranges))])
+    np.testing.assert_allclose(found, expected, atol=1e-3)
