@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, CsvSafe, Device, Memory, Output, Overwrite, Source, Written, given
+from mvgrl.cli.options import Common, CsvSafe, Device, MemoryLimit, Output, Overwrite, Source, Written, given
 from mvgrl.errors import InputError, SettingsError, shown
 from mvgrl.settings import Output as Options
 
@@ -31,7 +31,7 @@ def run(
     overwrite: Overwrite = False,
     csv_safe: CsvSafe = False,
     device: Device = None,
-    memory: Memory = None,
+    memory: MemoryLimit = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Embed a graph with a trained model.

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, CsvSafe, Device, Memory, MethodName, Output, Overwrite, Seed, Source, flag
+from mvgrl.cli.options import (
+    Chosen,
+    Common,
+    CsvSafe,
+    Device,
+    MemoryLimit,
+    MethodName,
+    Output,
+    Overwrite,
+    Seed,
+    Source,
+    flag,
+)
 
 
 def run(
@@ -21,7 +33,7 @@ def run(
     csv_safe: CsvSafe = False,
     seed: Seed = None,
     device: Device = None,
-    memory: Memory = None,
+    memory: MemoryLimit = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Train on a graph and write a vector per node, or per graph for many graphs.

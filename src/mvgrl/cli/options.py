@@ -47,7 +47,7 @@ MethodName = Annotated[
     str,
     flag("default, mvgrl (as in the paper), or another method that makes vectors: raw, netmf, dgi, … (default)."),
 ]
-Memory = Annotated[
+MemoryLimit = Annotated[
     str | None,
     flag("Memory to keep within, such as 4GB; a graph from mvgrl import may be larger (the machine's).", group=GENERAL),
 ]

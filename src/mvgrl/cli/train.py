@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, Device, Memory, MethodName, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, Device, MemoryLimit, MethodName, Seed, Source, flag
 from mvgrl.errors import InputError, SettingsError
 
 
@@ -23,7 +23,7 @@ def run(
     print_config: Annotated[bool, flag("Print the settings that would be used, as TOML, and stop.")] = False,
     seed: Seed = None,
     device: Device = None,
-    memory: Memory = None,
+    memory: MemoryLimit = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Train on a graph and save the model.

@@ -28,13 +28,13 @@ def write_parquet(path: Path, graph: StoredGraph, vectors: Shards, columns: Sequ
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from mvgrl.tables.embeddings import _COLUMNS_KEY
+    from mvgrl.tables.vector_columns import COLUMNS_KEY
 
     width = vectors.read(0).shape[1]
     text = graph.ids(0, 1).dtype.kind == "U"
     sides = {"side": pa.string()} if graph.sides(0, 1) is not None else {}
     kinds = {**sides, "id": pa.string() if text else pa.int64(), "embedding": pa.list_(pa.float32(), width)}
-    schema = pa.schema(kinds, metadata={_COLUMNS_KEY: json.dumps(list(columns))} if columns else None)
+    schema = pa.schema(kinds, metadata={COLUMNS_KEY: json.dumps(list(columns))} if columns else None)
     rows = max(1, _NUMBERS // width)
     with (
         atomic_write(path) as temporary,
