@@ -359,8 +359,8 @@ def report(values: dict[str, Any]) -> str:
         if "push" in result:
             push = result["push"]
             lines.append(
-                f"  push: {1e6 * push['ours']['seconds_per_row']:,.0f} µs per row; PyG's takes {push['time_ratio_pyg']:.1f} "
-                f"times as long and {push['memory_ratio_pyg']:.1f} times the memory"
+                f"  push: {1e6 * push['ours']['seconds_per_row']:,.0f} µs per row; PyG's takes "
+                f"{push['time_ratio_pyg']:.1f} times as long and {push['memory_ratio_pyg']:.1f} times the memory"
             )
     lines += [f"\nexponents from {one['from']:,} to {one['to']:,}: {one}" for one in values["exponents"]]
     return "\n".join(lines)
@@ -377,7 +377,7 @@ def work(stage: str, folder: Path, given: dict[str, Any]) -> None:
             found = run_push(folder, given)
         else:
             found = run_stage(stage, folder, given)
-    print(json.dumps({**found, "peak": watch.peak}))
+    print(json.dumps({**found, "peak": watch.peak, "cpu_seconds": round(time.process_time(), 2)}))
 
 
 def main() -> None:

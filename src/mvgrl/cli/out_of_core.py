@@ -128,10 +128,10 @@ def memory_of(text: str | None) -> int:
 
 def fits(stored: StoredGraph, resolved: Resolved, output: Output, memory: int, console: Console) -> bool:
     """Return whether the work fits into memory without shards; one line says so, and why."""
-    from mvgrl.outofcore.plan import in_memory
+    from mvgrl.outofcore import plan
     from mvgrl.tables.budget import as_size
 
-    needed = in_memory(stored.nodes, stored.edges, stored.width, resolved.settings, output)
+    needed = plan.in_memory(stored.nodes, stored.edges, stored.width, resolved.settings, output)
     inside = needed <= memory
     console.note(
         f"{'in memory' if inside else 'out of core'}: {stored.nodes:,} nodes and {stored.edges:,} edges need about "
@@ -142,10 +142,10 @@ def fits(stored: StoredGraph, resolved: Resolved, output: Output, memory: int, c
 
 def check_fits(graph: str, sizes: tuple[int, int, int], resolved: Resolved, output: Output, memory: int) -> None:
     """Reject a graph in memory that needs more than --memory."""
-    from mvgrl.outofcore.plan import in_memory
+    from mvgrl.outofcore import plan
     from mvgrl.tables.budget import as_size
 
-    needed = in_memory(*sizes, resolved.settings, output)
+    needed = plan.in_memory(*sizes, resolved.settings, output)
     if needed > memory:
         raise InputError(
             f"{graph} needs about {as_size(needed)} in memory, but --memory is {as_size(memory)}; import it first "

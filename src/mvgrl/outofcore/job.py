@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +34,7 @@ from mvgrl.runtime import resolve_device
 from mvgrl.sampling import NodeBatches
 from mvgrl.settings import Output, Settings
 from mvgrl.tables.atomic import atomic_write
+from mvgrl.tables.leftovers import temporary_folder
 from mvgrl.training import Callback, Trained, train
 from mvgrl.vectors import Composition
 from mvgrl.views import Adjacency
@@ -160,8 +160,9 @@ class Job:
         return self.graph.nodes, int(vectors.read(0).shape[1])
 
     def remove(self) -> None:
-        """Delete the folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Delete the folder in one step: a kill must not leave a part of it that would be continued."""
+        with temporary_folder(self.folder) as away:
+            self.folder.rename(away / "job")
 
     def _trained(self, model: MVGRL, history: History) -> Trained:
         return Trained(model, self.encoder, history, None, self.resolved.choices)
