@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from mvgrl.graphs import Graph
 from mvgrl.methods.random_walks import draw, draw_walk, draw_walks, walker_of
+from mvgrl.methods.skip_gram_batches import FIRST_RATE, LARGEST, LAST_RATE, POWER, fit_in_batches
 from mvgrl.runtime import compiled
 
-FIRST_RATE, LAST_RATE = 0.025, 0.0001
-_POWER = 0.75
 _GROUP = 6  # targets that are multiplied in one pass over a vector
-_LARGEST, _ENTRIES = 6.0, 4096  # of the table of sigmoids; scores beyond ± the largest are not updated, as in word2vec
-_MIDDLES = (np.arange(_ENTRIES) + 0.5) / _ENTRIES * 2 * _LARGEST - _LARGEST
+_ENTRIES = 4096  # of the table of sigmoids
+_MIDDLES = (np.arange(_ENTRIES) + 0.5) / _ENTRIES * 2 * LARGEST - LARGEST
 _SIGMOID = (1 / (1 + np.exp(-_MIDDLES))).astype(np.float32)
 
 
@@ -41,12 +41,16 @@ class SkipGram:
     p: float = 1.0
     q: float = 1.0
 
-    def fit(self, graph: Graph, seed: int) -> np.ndarray:
+    def fit(self, graph: Graph, seed: int, device: torch.device | None = None) -> np.ndarray:
         """Return a vector per node, nodes × size, float32. That of an isolated node is random and small.
+
+        On a GPU, many walks are used at once (skip_gram_batches.py).
 
         >>> SkipGram(size=4, walks=1, length=5).fit(Graph.from_edges([0, 1], [1, 2]), seed=0).shape
         (3, 4)
         """
+        if device is not None and device.type != "cpu":
+            return fit_in_batches(self, graph, seed, device)
         generator = np.random.default_rng(seed)
         rounds, state = self.starts(graph, generator)
         vectors: np.ndarray = (2 * generator.random((graph.nodes, self.size), dtype=np.float32) - 1) / self.size
@@ -55,7 +59,7 @@ class SkipGram:
         walker = walker_of(graph, self.p, self.q)
         counts = np.zeros(graph.nodes, dtype=np.int64)
         _count(walker, rounds, self.length, counts, state[:1].copy())
-        chances, others = alias_table(counts**_POWER)
+        chances, others = alias_table(counts**POWER)
         contexts = np.zeros_like(vectors)
         shape = (self.length, self.window, self.negatives)
         _train(walker, rounds, shape, chances, others, vectors, contexts, state, _SIGMOID)
@@ -183,9 +187,9 @@ def _update(
 @compiled(fastmath=True)
 def _step(score: Any, positive: bool, table: Any) -> Any:
     """Return the negative gradient of the logistic loss."""
-    if not -np.float32(_LARGEST) < score < np.float32(_LARGEST):
+    if not -np.float32(LARGEST) < score < np.float32(LARGEST):
         return np.float32(0)
-    entry = int((score + np.float32(_LARGEST)) * np.float32(_ENTRIES / (2 * _LARGEST)))
+    entry = int((score + np.float32(LARGEST)) * np.float32(_ENTRIES / (2 * LARGEST)))
     return np.float32(positive) - table[min(entry, _ENTRIES - 1)]
 
 
