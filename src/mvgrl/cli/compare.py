@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, Source, flag, listed, whole
+from mvgrl.cli.options import Cluster, Common, Device, Source, flag, listed, whole
 from mvgrl.errors import InputError, SettingsError, shown
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def run(
     retry_failed: Annotated[bool, flag("Run again the methods that failed.")] = False,
     source: Source = Source(),  # noqa: B008 (frozen)
     device: Device = None,
+    cluster: Cluster = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Compare methods on a graph: same splits, same classifier, with time and memory.
@@ -77,6 +78,7 @@ def run(
 
     from mvgrl.cli.interrupts import Interrupts
     from mvgrl.cli.spelling import spelled_as_flags
+    from mvgrl.cluster.compare import contest_on
     from mvgrl.experiments.compare import compare
     from mvgrl.experiments.contest import contest
     from mvgrl.experiments.ledger import Ledger
@@ -97,8 +99,9 @@ def run(
         console.note(f"note: {note}")
     console.note(protocol_text(plan))
     try:
-        with Interrupts(console.note):
-            rows = compare(plan, Ledger(ledger), retry_failed=retry_failed, tell=console.note, busy=console.busy)
+        with Interrupts(console.note), contest_on(cluster) as pool:
+            options = dict(retry_failed=retry_failed, tell=console.note, busy=console.busy)
+            rows = compare(plan, Ledger(ledger), pool=pool, **options)
     except KeyboardInterrupt:
         again = shlex.join(["mvgrl", *sys.argv[1:]])
         print(f"interrupted; finished runs are in {ledger}; to continue: {again}", file=sys.stderr, flush=True)

@@ -8,7 +8,6 @@ share their negatives (Ji et al., 2016): the rows of these stay in the processor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import torch
 
 from mvgrl.graphs import Graph
 from mvgrl.methods.random_walks import draw, draw_walk, draw_walks, walker_of
-from mvgrl.methods.skip_gram_batches import FIRST_RATE, LARGEST, LAST_RATE, POWER, fit_in_batches
+from mvgrl.methods.skip_gram_batches import FIRST_RATE, LARGEST, LAST_RATE, POWER, Parameters, fit_in_batches
 from mvgrl.runtime import compiled
 
 _GROUP = 6  # targets that are multiplied in one pass over a vector
@@ -25,21 +24,8 @@ _MIDDLES = (np.arange(_ENTRIES) + 0.5) / _ENTRIES * 2 * LARGEST - LARGEST
 _SIGMOID = (1 / (1 + np.exp(-_MIDDLES))).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class SkipGram:
-    """Hyper-parameters of walks and training.
-
-    ``p`` and ``q`` are those of node2vec: a walk returns with weight 1/p, stays near its last node with weight 1, and
-    leaves with weight 1/q. With p = q = 1, walks are those of DeepWalk.
-    """
-
-    size: int
-    walks: int
-    length: int
-    window: int = 10
-    negatives: int = 5
-    p: float = 1.0
-    q: float = 1.0
+class SkipGram(Parameters):
+    """Skip-gram with given hyper-parameters."""
 
     def fit(self, graph: Graph, seed: int, device: torch.device | None = None) -> np.ndarray:
         """Return a vector per node, nodes × size, float32. That of an isolated node is random and small.
@@ -64,15 +50,6 @@ class SkipGram:
         shape = (self.length, self.window, self.negatives)
         _train(walker, rounds, shape, chances, others, vectors, contexts, state, _SIGMOID)
         return vectors
-
-    def starts(self, graph: Graph, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first nodes of all walks, walks × nodes with neighbours, and two random states.
-
-        The first state is that of the walks, the second that of everything else.
-        """
-        nodes = np.flatnonzero(graph.degrees > 0)
-        rounds = np.stack([generator.permutation(nodes) for _ in range(self.walks)]).astype(np.int32)
-        return rounds, generator.integers(1, 2**63, 2, dtype=np.uint64)
 
 
 def walks_of(graph: Graph, engine: SkipGram, seed: int) -> np.ndarray:

@@ -7,7 +7,8 @@ the vectors are as good, few of the windows that are used at once have the same 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,9 +16,6 @@ from torch import Tensor
 
 from mvgrl.graphs import Graph
 from mvgrl.methods.random_walks import draw_walks, walker_of
-
-if TYPE_CHECKING:
-    from mvgrl.methods.skip_gram import SkipGram
 
 FIRST_RATE, LAST_RATE = 0.025, 0.0001
 POWER = 0.75  # negatives are drawn by this power of how often a node occurs
@@ -27,7 +25,33 @@ _SAME_MIDDLE = 16  # windows that are expected to have the most frequent node in
 _NUMBERS = 2**28  # of the vectors of all windows, at most
 
 
-def fit_in_batches(engine: SkipGram, graph: Graph, seed: int, device: torch.device) -> np.ndarray:
+@dataclass(frozen=True)
+class Parameters:
+    """Hyper-parameters of walks and training.
+
+    ``p`` and ``q`` are those of node2vec: a walk returns with weight 1/p, stays near its last node with weight 1, and
+    leaves with weight 1/q. With p = q = 1, walks are those of DeepWalk.
+    """
+
+    size: int
+    walks: int
+    length: int
+    window: int = 10
+    negatives: int = 5
+    p: float = 1.0
+    q: float = 1.0
+
+    def starts(self, graph: Graph, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first nodes of all walks, walks × nodes with neighbours, and two random states.
+
+        The first state is that of the walks, the second that of everything else.
+        """
+        nodes = np.flatnonzero(graph.degrees > 0)
+        rounds = np.stack([generator.permutation(nodes) for _ in range(self.walks)]).astype(np.int32)
+        return rounds, generator.integers(1, 2**63, 2, dtype=np.uint64)
+
+
+def fit_in_batches(engine: Parameters, graph: Graph, seed: int, device: torch.device) -> np.ndarray:
     """Return a vector per node, nodes × size, float32. That of an isolated node is random and small."""
     generator = np.random.default_rng(seed)
     rounds, state = engine.starts(graph, generator)
@@ -35,14 +59,16 @@ def fit_in_batches(engine: SkipGram, graph: Graph, seed: int, device: torch.devi
     if rounds.size == 0:
         return first
     walker = walker_of(graph, engine.p, engine.q)
-    counts = sum(np.bincount(walks.ravel(), minlength=graph.nodes) for walks in _rounds(walker, rounds, engine, state))
+    counts = np.zeros(graph.nodes, np.int64)
+    for walks in _rounds(walker, rounds, engine, state):
+        counts += np.bincount(walks.ravel(), minlength=graph.nodes)
     training = Training(engine, torch.from_numpy(first).to(device), counts, int(state[1] >> np.uint64(1)))
     for number, walks in enumerate(_rounds(walker, rounds, engine, state)):
         training.round(torch.from_numpy(walks).to(device), number / len(rounds), 1 / len(rounds))
     return training.vectors.cpu().numpy()
 
 
-def _rounds(walker: Any, rounds: np.ndarray, engine: SkipGram, state: np.ndarray) -> Iterator[np.ndarray]:
+def _rounds(walker: Any, rounds: np.ndarray, engine: Parameters, state: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the walks of every round, the same ones in every call."""
     walks, state = np.empty((rounds.shape[1], engine.length), np.int32), state[:1].copy()
     for starts in rounds:
@@ -53,7 +79,7 @@ def _rounds(walker: Any, rounds: np.ndarray, engine: SkipGram, state: np.ndarray
 class Training:
     """The vectors of nodes and contexts, and the random numbers of windows and negatives."""
 
-    def __init__(self, engine: SkipGram, vectors: Tensor, counts: np.ndarray, seed: int) -> None:
+    def __init__(self, engine: Parameters, vectors: Tensor, counts: np.ndarray, seed: int) -> None:
         self.engine, self.vectors, self.contexts = engine, vectors, torch.zeros_like(vectors)
         self.generator = torch.Generator(vectors.device).manual_seed(seed)
         weights = counts**POWER
