@@ -54,6 +54,7 @@ ORDER = (
     "evaluation",
     "clusters",
     "experiments",
+    "tuning",
     "reports",
     "cluster",
     "cli",

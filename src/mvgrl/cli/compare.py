@@ -149,7 +149,7 @@ def _dataset(graph: str, source: Source, labels: str | None, console: Console) -
         if labels is None:
             return dataset, []
         return replace(own_dataset(dataset.named()), name=f"{dataset.name}, no labels"), []
-    named, values, removed = _opened(graph, source, labels, console)
+    named, values, removed = graph_with_labels(graph, source, labels, console)
     notes = [*notes_of(named), *removed]
     if labels is None and values is None:
         notes.append("there are no labels (--labels, or --label-column of --nodes); hidden edges are predicted")
@@ -163,7 +163,7 @@ def _dataset(graph: str, source: Source, labels: str | None, console: Console) -
     return dataset, notes
 
 
-def _opened(
+def graph_with_labels(
     graph: str, source: Source, labels: str | None, console: Console
 ) -> tuple[NamedGraph, np.ndarray | None, list[str]]:
     """Read a user's graph, a label per node or per graph, and notes; the column of the labels is never a feature."""
