@@ -55,7 +55,9 @@ ORDER = (
     "evaluation",
     "clusters",
     "experiments",
+    "tuning",
     "reports",
+    "cluster",
     "cli",
     "__main__",
 )
@@ -65,7 +67,7 @@ import importlib.machinery, sys
 
 class Refuse:
     names = {"pyarrow", "rich", "safetensors", "pandas", "pydantic", "matplotlib", "filelock", "pooch", "platformdirs",
-             "requests", "cyclopts"}
+             "requests", "cyclopts", "ray", "optuna"}
 
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in self.names:

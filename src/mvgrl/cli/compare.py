@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, Source, flag, listed, whole
+from mvgrl.cli.options import Cluster, Common, Device, Source, flag, listed, whole
 from mvgrl.errors import InputError, SettingsError, shown
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def run(
     retry_failed: Annotated[bool, flag("Run again the methods that failed.")] = False,
     source: Source = Source(),  # noqa: B008 (frozen)
     device: Device = None,
+    cluster: Cluster = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Compare methods on a graph: same splits, same classifier, with time and memory.
@@ -77,6 +78,7 @@ def run(
 
     from mvgrl.cli.interrupts import Interrupts
     from mvgrl.cli.spelling import spelled_as_flags
+    from mvgrl.cluster.compare import contest_on
     from mvgrl.experiments.compare import compare
     from mvgrl.experiments.contest import contest
     from mvgrl.experiments.ledger import Ledger
@@ -97,8 +99,9 @@ def run(
         console.note(f"note: {note}")
     console.note(protocol_text(plan))
     try:
-        with Interrupts(console.note):
-            rows = compare(plan, Ledger(ledger), retry_failed=retry_failed, tell=console.note, busy=console.busy)
+        with Interrupts(console.note), contest_on(cluster) as pool:
+            options = dict(retry_failed=retry_failed, tell=console.note, busy=console.busy)
+            rows = compare(plan, Ledger(ledger), pool=pool, **options)
     except KeyboardInterrupt:
         again = shlex.join(["mvgrl", *sys.argv[1:]])
         print(f"interrupted; finished runs are in {ledger}; to continue: {again}", file=sys.stderr, flush=True)
@@ -146,7 +149,7 @@ def _dataset(graph: str, source: Source, labels: str | None, console: Console) -
         if labels is None:
             return dataset, []
         return replace(own_dataset(dataset.named()), name=f"{dataset.name}, no labels"), []
-    named, values, removed = _opened(graph, source, labels, console)
+    named, values, removed = graph_with_labels(graph, source, labels, console)
     notes = [*notes_of(named), *removed]
     if labels is None and values is None:
         notes.append("there are no labels (--labels, or --label-column of --nodes); hidden edges are predicted")
@@ -160,7 +163,7 @@ def _dataset(graph: str, source: Source, labels: str | None, console: Console) -
     return dataset, notes
 
 
-def _opened(
+def graph_with_labels(
     graph: str, source: Source, labels: str | None, console: Console
 ) -> tuple[NamedGraph, np.ndarray | None, list[str]]:
     """Read a user's graph, a label per node or per graph, and notes; the column of the labels is never a feature."""

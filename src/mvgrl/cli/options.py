@@ -139,6 +139,12 @@ Seed = Annotated[
 Device = Annotated[str | None, flag("auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one.", group=GENERAL)]
 
 
+Cluster = Annotated[
+    str | None,
+    flag("Run on a Ray cluster: local (started here), or the address of one (auto, HOST:PORT).", group=GENERAL),
+]
+
+
 # What flags accept beyond their settings.
 _MORE_HELP = {"features": " Or columns of the node table, such as age,city; a name that is both is refused."}
 

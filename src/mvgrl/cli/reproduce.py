@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, flag, whole
+from mvgrl.cli.options import Cluster, Common, Device, flag, whole
 from mvgrl.cli.report import LEDGER, readable_ledger
+from mvgrl.errors import SettingsError
+
+if TYPE_CHECKING:
+    from mvgrl.experiments.ledger import Ledger
 
 
 def run(
@@ -39,6 +43,7 @@ def run(
     recipes: Annotated[Path | None, flag("A folder of recipes, node/ and graph/DATASET.toml (ours).")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     device: Device = None,
+    cluster: Cluster = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
     """Run an experiment of the paper, and print our numbers next to the paper's.
@@ -52,6 +57,7 @@ def run(
     mvgrl reproduce ablation-views --dataset mutag
     mvgrl reproduce sweep-labels --dataset cora-linqs --plot labels.svg
     mvgrl reproduce all
+    mvgrl reproduce arena-nodes --cluster auto
     ```
 
     Runs that are already in the ledger are not repeated, so an interrupted experiment continues where it stopped. A run
@@ -76,9 +82,10 @@ def run(
     """
     console = Console(common)
 
+    from mvgrl.cluster.experiments import pool_on
     from mvgrl.experiments.catalogue import EXPERIMENTS
     from mvgrl.experiments.ledger import Ledger
-    from mvgrl.experiments.reproduce import overview, reproduce, reproduce_all
+    from mvgrl.experiments.reproduce import overview, reproduce
     from mvgrl.experiments.summary import summarise
     from mvgrl.reports.arena import ARENA, coverage
     from mvgrl.reports.terminal import as_text
@@ -99,6 +106,8 @@ def run(
             {"experiments": rows, "coverage": counts, "ledger": str(ledger)}, f"{_as_list(rows)}\n{_as_share(covered)}"
         )
         return
+    if cluster is not None and jobs is not None:
+        raise SettingsError("--jobs is the number of processes on this machine, and --cluster decides that; omit one")
     ledger = ledger or LEDGER
     lines = Ledger(ledger)
     options: dict[str, Any] = dict(
@@ -112,25 +121,38 @@ def run(
         jobs=jobs,
         tell=console.note,
     )
-    if name != "all":
-        found = reproduce(name, lines, **options)
-        values: dict[str, Any] = {"experiment": name, "setting": setting, "rows": [row.to_dict() for row in found]}
-        values["ledger"] = str(ledger)
-        if plot is not None:
-            drawn = write_plot(plot, name, found)
-            values["plot"] = str(plot) if drawn else None
-            console.note(f"wrote {plot}" if drawn else f"{plot} was not written: all runs failed")
-        console.result(values, as_text(EXPERIMENTS[name], found))
-        if failed := sum(1 for line in lines if line.failed and line.experiment == name):
-            console.note(f"{ledger} has {failed} failed runs of {name}; --retry-failed runs them again")
+    if name == "all":
+        with pool_on(cluster) as pool:
+            _all(lines, {**options, "pool": pool}, console)
         return
+    with pool_on(cluster) as pool:
+        found = reproduce(name, lines, **options, pool=pool)
+    values: dict[str, Any] = {"experiment": name, "setting": setting, "rows": [row.to_dict() for row in found]}
+    values["ledger"] = str(ledger)
+    if plot is not None:
+        drawn = write_plot(plot, name, found)
+        values["plot"] = str(plot) if drawn else None
+        console.note(f"wrote {plot}" if drawn else f"{plot} was not written: all runs failed")
+    console.result(values, as_text(EXPERIMENTS[name], found))
+    if failed := sum(1 for line in lines if line.failed and line.experiment == name):
+        console.note(f"{ledger} has {failed} failed runs of {name}; --retry-failed runs them again")
+
+
+def _all(lines: Ledger, options: dict[str, Any], console: Console) -> None:
+    """Run all experiments, and print each table as soon as it is there."""
+    from mvgrl.experiments.catalogue import EXPERIMENTS
+    from mvgrl.experiments.reproduce import reproduce_all
+    from mvgrl.reports.terminal import as_text
+
     tables: dict[str, list[dict[str, Any]]] = {}
     for table, found in reproduce_all(lines, **options):
         tables[table] = [row.to_dict() for row in found]
         if not console.json:
             console.result({}, f"{table}\n{as_text(EXPERIMENTS[table], found)}\n")
     if console.json:
-        console.result({"experiment": name, "setting": setting, "tables": tables, "ledger": str(ledger)})
+        console.result(
+            {"experiment": "all", "setting": options["setting"], "tables": tables, "ledger": str(lines.path)}
+        )
 
 
 def _as_list(rows: list[dict[str, Any]]) -> str:

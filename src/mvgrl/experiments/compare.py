@@ -21,6 +21,8 @@ from mvgrl.experiments.duration import Expected, as_text, expected
 from mvgrl.experiments.ledger import Ledger, Run
 from mvgrl.experiments.runner import machine
 
+Results = Callable[[Contest, Todo], Iterator[Result]]
+
 
 @dataclass(frozen=True)
 class Number:
@@ -64,6 +66,7 @@ def compare(
     ledger: Ledger,
     *,
     separate: bool = True,
+    pool: Callable[[Contest, Sequence[Todo]], Results] | None = None,
     retry_failed: bool = False,
     tell: Callable[[str], None] = lambda text: None,
     busy: Callable[[str], AbstractContextManager[None]] = lambda text: nullcontext(),
@@ -71,12 +74,16 @@ def compare(
     """Run what is missing from the ledger, and return a row per contender, the best first.
 
     Each method runs in a process of its own, unless ``separate`` is false: then its peak memory is not measured, and a
-    program that is killed for lack of memory takes everything with it. ``tell`` is called with a line about what will
-    be done and one per contender; ``busy`` with what is being done.
+    program that is killed for lack of memory takes everything with it. ``pool`` starts all of them elsewhere, such as
+    on a cluster. ``tell`` is called with a line about what will be done and one per contender; ``busy`` with what is
+    being done.
     """
     todo = _todo(contest, ledger, retry_failed=retry_failed)
     ledger.check_writable()
-    notes = _run(contest, ledger, todo, tell, busy, separate_results if separate else results_of)
+    results: Results = separate_results if separate else results_of
+    if pool is not None:
+        results = pool(contest, todo)
+    notes = _run(contest, ledger, todo, tell, busy, results)
     rows = summarise(contest, ledger, notes)
     if all(row.failed and not row.numbers for row in rows):
         raise MVGRLError(f"every method failed; {rows[0].contender.id}: {rows[0].failed}")
@@ -110,7 +117,7 @@ def _run(
     todo: Sequence[Todo],
     tell: Callable[[str], None],
     busy: Callable[[str], AbstractContextManager[None]],
-    results: Callable[[Contest, Todo], Iterator[Result]],
+    results: Results,
 ) -> dict[str, str]:
     """Run everything and add it to the ledger; return why contenders failed that may be tried again."""
     ahead = expected(contest, todo, list(ledger))

@@ -22,7 +22,7 @@ _EPOCHS = 300  # after which training usually stops, for lack of progress
 # Of the products of a training step, compared with a product of large matrices: by dense and by sparse matrices; and
 # the operations per number of a code that everything else costs.
 _DENSE, _SPARSE, _OTHER = 0.8, 0.05, 3000.0
-_TOKENS_PER_SECOND = 120_000.0  # that gensim trains vectors of, in one thread
+_TOKENS_PER_SECOND = {"cpu": 120_000.0, "cuda": 2_500_000.0}  # of walks, that skip-gram trains vectors of
 _PROBE = 5e-6  # seconds of a probe per train row, class and column, over all strengths
 _SVM = 2e-6  # the same for the nested folds of graphs, per graph, class and column
 _COLUMNS = 512
@@ -72,7 +72,7 @@ def expected(contest: Contest, todo: Sequence[Todo], lines: Sequence[Run] = ()) 
 def _operations_per_second(device: torch.device) -> float:
     """Measure a product of two matrices; about a tenth of a second."""
     one = torch.ones(1024, 1024, device=device)
-    one @ one
+    float((one @ one)[0, 0])  # libraries are loaded
     started = time.perf_counter()
     for _ in range(3):
         one = (one @ one).clamp_(max=1.0)
@@ -88,7 +88,7 @@ def _seconds(contest: Contest, contender: Contender, speed: float, lines: Sequen
         return sum(known) / len(known)
     graph, method = contest.dataset.graph, contender.method
     if method.name in ("deepwalk", "node2vec"):
-        return 80 * 40 * graph.nodes / _TOKENS_PER_SECOND
+        return 80 * 40 * graph.nodes / _TOKENS_PER_SECOND["cpu" if contest.device == "cpu" else "cuda"]
     if method.name == "netmf":
         return graph.nodes**2 * _COLUMNS * 160 / speed
     if method.name == "spectral":

@@ -118,6 +118,21 @@ class Ledger:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
 
 
+class CollectedRuns(Ledger):
+    """Runs that are kept in memory, for a process that does not write to the ledger itself."""
+
+    def __init__(self) -> None:
+        super().__init__(os.devnull)
+        self.runs: list[Run] = []
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def add(self, runs: Iterable[Run]) -> None:
+        """Keep runs."""
+        self.runs += runs
+
+
 def _parsed(line: str) -> Run | None:
     """Return the run of a line, or None if a report or summary could not use it."""
     try:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -28,6 +29,8 @@ from mvgrl.tables.leftovers import remove_leftovers, temporary_folder
 from mvgrl.views import ViewCache
 
 Piece = list[Task]  # tasks of one recipe that no other tasks depend on
+# Runs pieces in other processes, and returns those that ran out of memory and must run by themselves.
+Pool = Callable[[Sequence[Piece], Ledger, torch.device, Path | None, Progress], list[Piece]]
 
 _MEMORY = 4 * 2**30  # bytes per process on a CPU; REDDIT-BINARY needs this much
 _ON_A_GPU = 6  # maximum number of processes: each adds start-up time and memory
@@ -92,22 +95,27 @@ def run_tasks(
     jobs: int | None = 1,
     data_root: Path | None = None,
     tell: Progress = lambda text: None,
+    pool: Pool | None = None,
 ) -> None:
-    """Run all tasks, ``jobs`` in parallel; None: as many as the machine has cores and memory for."""
+    """Run all tasks, ``jobs`` in parallel; None: as many as the machine has cores and memory for.
+
+    ``pool`` runs them elsewhere, such as on a cluster.
+    """
     remove_leftovers(Path(gettempdir()))
     for kind, some in groupby(tasks, key=lambda task: task.recipe.settings.task):
         serial = [list(same) for _, same in groupby(some, key=lambda task: (task.recipe.dataset, task.recipe))]
         small = [piece for together in serial for piece in pieces(together, device)]
         workers = min(len(small), usual_jobs(kind, len(small), device) if jobs is None else jobs)
-        if workers > 1:
-            serial = _in_pool(small, workers, ledger, device, data_root, tell)
+        if pool is not None or workers > 1:
+            crowded = (pool or partial(_in_pool, workers))(small, ledger, device, data_root, tell)
+            serial = [rest for piece in crowded if (rest := _undone(piece, ledger))]
         worker = Worker(RunContext(ledger, device, tell, ViewCache()), data_root)
         for piece in serial:
             worker.do(piece)
 
 
 def _in_pool(
-    todo: Sequence[Piece], jobs: int, ledger: Ledger, device: torch.device, data_root: Path | None, tell: Progress
+    jobs: int, todo: Sequence[Piece], ledger: Ledger, device: torch.device, data_root: Path | None, tell: Progress
 ) -> list[Piece]:
     """Run the pieces in a worker pool; return those that ran out of memory and must run by themselves."""
     crowded: list[Piece] = []
@@ -134,7 +142,7 @@ def _in_pool(
         finally:
             ours.close()  # ends the processes that are still running
             pool.shutdown(cancel_futures=True)
-    return [rest for piece in crowded if (rest := _undone(piece, ledger))]
+    return crowded
 
 
 def _undone(piece: Piece, ledger: Ledger) -> Piece:

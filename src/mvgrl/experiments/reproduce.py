@@ -32,7 +32,8 @@ def reproduce(
     """Run what is missing from the ledger, and return the rows; by default, for all datasets and usual runs.
 
     Options: ``device``, ``data_root``, ``retry_failed``, ``tell`` (called with each progress message), and ``jobs``,
-    the number of worker processes; None: as many as the machine has cores and memory for.
+    the number of worker processes; None: as many as the machine has cores and memory for; or ``pool``, which runs them
+    elsewhere.
     """
     check_name("experiment", name, EXPERIMENTS, SettingsError)
     experiment = EXPERIMENTS[name]

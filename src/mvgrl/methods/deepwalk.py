@@ -48,5 +48,9 @@ class DeepWalkFeatures(Method):
 def shared_vectors(graph: Graph, seed: int, context: Context) -> np.ndarray:
     """Return the vectors of a seed, which both methods use; they take minutes on a large graph."""
     engine = SkipGram(size=min(VECTOR_SIZE, graph.nodes), walks=WALKS, length=LENGTH)
-    found: np.ndarray = context.shared(f"DeepWalk, seed {seed}", graph.fingerprint, lambda: engine.fit(graph, seed))
+
+    def make() -> np.ndarray:
+        return engine.fit(graph, seed, context.device)
+
+    found: np.ndarray = context.shared(f"DeepWalk, seed {seed}", graph.fingerprint, make)
     return found

@@ -98,6 +98,8 @@ class _Permuted(torch.autograd.Function):
 class Infomax(Model):
     """The encoder and the bilinear discriminator; X·Θ is computed once, and its rows permuted for the negatives."""
 
+    can_be_captured = True
+
     def __init__(self, features: Matrix, view: Matrix, hidden: int, seed: int) -> None:
         super().__init__()
         generator = generator_for(seed, "weights")
@@ -106,13 +108,14 @@ class Infomax(Model):
         self.discriminator = Bilinear(hidden, generator)
 
     def draw(self, generator: torch.Generator) -> dict[str, Tensor]:
-        order = torch.randperm(self.features.shape[0], generator=generator)
-        return {"order": order, "inverse": order.argsort()}
+        return {"order": torch.randperm(self.features.shape[0], generator=generator)}
 
     def forward(self, drawn: Mapping[str, Tensor], matrices: Mapping[str, Matrix]) -> Tensor:
         projected = self.encoder.project(self.features)
         (positive,) = self.encoder(projected, self.view)
-        (negative,) = self.encoder(_Permuted.apply(projected, drawn["order"], drawn["inverse"]), self.view)
+        order = drawn["order"]
+        inverse = order.scatter(0, order, torch.arange(len(order), device=order.device))
+        (negative,) = self.encoder(_Permuted.apply(projected, order, inverse), self.view)
         summary = positive.mean(0).sigmoid()
         direction = self.discriminator.weight @ summary  # hᵀ·W·s = h·(W·s)
         return (softplus(-(positive @ direction)).mean() + softplus(negative @ direction).mean()) / 2

@@ -142,6 +142,7 @@ class _Training:
         self.models = GraphModels(method, batches.features.shape[1], len(dataset.classes), drawn).to(device)
         self.order = np.random.default_rng([seed, 1])
         self.noise = torch.Generator(device).manual_seed(generator_for(seed, "dropout").initial_seed())
+        self.everything = list(self._everything())  # evaluated after every epoch
 
     def run(self) -> np.ndarray:
         """Return the class of every graph, by the model of its fold at that model's best epoch."""
@@ -183,7 +184,7 @@ class _Training:
     @torch.no_grad()
     def _evaluated(self) -> tuple[Tensor, Tensor]:
         """Return how good each model is on its validation graphs, and the class of every graph by every model."""
-        parts = [self.models(batch) for batch in self._everything]
+        parts = [self.models(batch) for batch in self.everything]
         scores = torch.cat(parts)
         classes = scores.argmax(2)
         share = self.chooses / self.chooses.sum(0)
@@ -192,7 +193,6 @@ class _Training:
         # The loss decides between equal accuracies, which differ by a graph or not at all.
         return accuracy - 1e-6 * loss.clamp(max=1e3) / 1e3, classes
 
-    @property
     def _everything(self) -> Iterator[Batch]:
         sizes = self.batches.graph.sizes
         parts = np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(np.cumsum(sizes) // _EVALUATED)) + 1)

@@ -35,4 +35,4 @@ class Node2Vec(Method):
         """Walk and train once per seed."""
         size = min(self.size, dataset.graph.nodes)
         engine = SkipGram(size, self.walks, self.length, self.window, p=self.p, q=self.q)
-        return [Outcome(engine.fit(dataset.graph, seed)) for seed in seeds]
+        return [Outcome(engine.fit(dataset.graph, seed, context.device)) for seed in seeds]

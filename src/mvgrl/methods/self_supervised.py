@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from mvgrl.captured import Captured
 from mvgrl.encoders import BiasedPReLU, xavier
 from mvgrl.history import History, check_finite
 from mvgrl.matrices import Matrix
@@ -24,6 +26,8 @@ LARGEST_STACK = 50
 
 class Model(nn.Module):
     """A model of one seed; called with what was drawn for a step, it returns the loss."""
+
+    can_be_captured: ClassVar[bool] = False  # every step runs the same kernels on the same memory
 
     def draw(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the random numbers of a step, on the CPU."""
@@ -103,7 +107,14 @@ class Stack:
             lr=plan.learning_rate,
             weight_decay=plan.weight_decay,
             fused=True,
+            **({"capturable": True} if self.captures else {}),
         )
+        self.captured: Captured | None = None
+
+    @property
+    def captures(self) -> bool:
+        """Whether the step is recorded as a CUDA graph."""
+        return self.device.type == "cuda" and self.models[0].can_be_captured and self.plan.pace is None
 
     @property
     def alone(self) -> bool:
@@ -127,8 +138,19 @@ class Stack:
 
     def step(self) -> Tensor:
         """Take one step with every seed; return the losses."""
-        model = self.models[0]
         drawn = self._draw()
+        if not self.captures:
+            return self._step(drawn)
+        if self.captured is None:  # the recorded step reads what is drawn from the memory of the first draw
+            self.inputs = drawn
+            self.captured = Captured(lambda: self._step(self.inputs), self.device)
+        else:
+            for name, one in drawn.items():
+                self.inputs[name].copy_(one)
+        return self.captured()
+
+    def _step(self, drawn: dict[str, Tensor]) -> Tensor:
+        model = self.models[0]
         matrices = model.matrices(drawn)
         if self.alone:
             loss = torch.func.functional_call(model, self.parameters, (drawn, matrices))

@@ -8,45 +8,35 @@ share their negatives (Ji et al., 2016): the rows of these stay in the processor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from mvgrl.graphs import Graph
 from mvgrl.methods.random_walks import draw, draw_walk, draw_walks, walker_of
+from mvgrl.methods.skip_gram_batches import FIRST_RATE, LARGEST, LAST_RATE, POWER, Parameters, fit_in_batches
 from mvgrl.runtime import compiled
 
-FIRST_RATE, LAST_RATE = 0.025, 0.0001
-_POWER = 0.75
 _GROUP = 6  # targets that are multiplied in one pass over a vector
-_LARGEST, _ENTRIES = 6.0, 4096  # of the table of sigmoids; scores beyond ± the largest are not updated, as in word2vec
-_MIDDLES = (np.arange(_ENTRIES) + 0.5) / _ENTRIES * 2 * _LARGEST - _LARGEST
+_ENTRIES = 4096  # of the table of sigmoids
+_MIDDLES = (np.arange(_ENTRIES) + 0.5) / _ENTRIES * 2 * LARGEST - LARGEST
 _SIGMOID = (1 / (1 + np.exp(-_MIDDLES))).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class SkipGram:
-    """Hyper-parameters of walks and training.
+class SkipGram(Parameters):
+    """Skip-gram with given hyper-parameters."""
 
-    ``p`` and ``q`` are those of node2vec: a walk returns with weight 1/p, stays near its last node with weight 1, and
-    leaves with weight 1/q. With p = q = 1, walks are those of DeepWalk.
-    """
-
-    size: int
-    walks: int
-    length: int
-    window: int = 10
-    negatives: int = 5
-    p: float = 1.0
-    q: float = 1.0
-
-    def fit(self, graph: Graph, seed: int) -> np.ndarray:
+    def fit(self, graph: Graph, seed: int, device: torch.device | None = None) -> np.ndarray:
         """Return a vector per node, nodes × size, float32. That of an isolated node is random and small.
+
+        On a GPU, many walks are used at once (skip_gram_batches.py).
 
         >>> SkipGram(size=4, walks=1, length=5).fit(Graph.from_edges([0, 1], [1, 2]), seed=0).shape
         (3, 4)
         """
+        if device is not None and device.type != "cpu":
+            return fit_in_batches(self, graph, seed, device)
         generator = np.random.default_rng(seed)
         rounds, state = self.starts(graph, generator)
         vectors: np.ndarray = (2 * generator.random((graph.nodes, self.size), dtype=np.float32) - 1) / self.size
@@ -55,20 +45,11 @@ class SkipGram:
         walker = walker_of(graph, self.p, self.q)
         counts = np.zeros(graph.nodes, dtype=np.int64)
         _count(walker, rounds, self.length, counts, state[:1].copy())
-        chances, others = alias_table(counts**_POWER)
+        chances, others = alias_table(counts**POWER)
         contexts = np.zeros_like(vectors)
         shape = (self.length, self.window, self.negatives)
         _train(walker, rounds, shape, chances, others, vectors, contexts, state, _SIGMOID)
         return vectors
-
-    def starts(self, graph: Graph, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first nodes of all walks, walks × nodes with neighbours, and two random states.
-
-        The first state is that of the walks, the second that of everything else.
-        """
-        nodes = np.flatnonzero(graph.degrees > 0)
-        rounds = np.stack([generator.permutation(nodes) for _ in range(self.walks)]).astype(np.int32)
-        return rounds, generator.integers(1, 2**63, 2, dtype=np.uint64)
 
 
 def walks_of(graph: Graph, engine: SkipGram, seed: int) -> np.ndarray:
@@ -183,9 +164,9 @@ def _update(
 @compiled(fastmath=True)
 def _step(score: Any, positive: bool, table: Any) -> Any:
     """Return the negative gradient of the logistic loss."""
-    if not -np.float32(_LARGEST) < score < np.float32(_LARGEST):
+    if not -np.float32(LARGEST) < score < np.float32(LARGEST):
         return np.float32(0)
-    entry = int((score + np.float32(_LARGEST)) * np.float32(_ENTRIES / (2 * _LARGEST)))
+    entry = int((score + np.float32(LARGEST)) * np.float32(_ENTRIES / (2 * LARGEST)))
     return np.float32(positive) - table[min(entry, _ENTRIES - 1)]
 
 

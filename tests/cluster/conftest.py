@@ -1,0 +1,46 @@
+"""A Ray cluster of two machines on this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+class Machines:
+    """A cluster whose second machine can be lost and replaced."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        self._cluster = Cluster(
+            initialize_head=True,
+            head_node_args={"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False},
+        )
+        self._second: Any = None
+        self.add()
+
+    @property
+    def address(self) -> str:
+        return str(self._cluster.address)
+
+    def add(self) -> None:
+        self._second = self._cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20, resources={"second": 1})
+
+    def lose(self) -> None:
+        """Kill the second machine and everything that runs there."""
+        self._cluster.remove_node(self._second, allow_graceful=False)
+
+    def close(self) -> None:
+        self._cluster.shutdown()
+
+
+@pytest.fixture(scope="session")
+def machines() -> Iterator[Machines]:
+    ray = pytest.importorskip("ray", reason="needs the extra cluster")
+    found = Machines()
+    ray.init(address=found.address, log_to_driver=False, logging_level="error")
+    yield found
+    ray.shutdown()
+    found.close()

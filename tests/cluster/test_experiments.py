@@ -1,0 +1,56 @@
+"""Experiments on a cluster: the same ledger as on one machine, also if a machine is lost."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from tests.cluster.conftest import Machines
+
+from mvgrl.cluster.connection import connected
+from mvgrl.cluster.experiments import ClusterPool
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.parallel import run_tasks
+from mvgrl.experiments.planner import Task, missing, plan
+
+CPU = torch.device("cpu")
+
+
+def mutag_tasks(runs: int) -> list[Task]:
+    """A few quick controls on MUTAG, which comes inside a package."""
+    steps = [s for s in plan(EXPERIMENTS["graph-classification"], ["mutag"], runs=runs) if not s.variant.how.trains]
+    return list(missing(steps, Ledger(Path("/nonexistent"))))
+
+
+def scores(ledger: Ledger) -> dict[tuple[str, int], dict[str, float]]:
+    return {(run.variant, run.seed): run.scores for run in ledger}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], dict[str, float]]:
+    ledger = Ledger(tmp_path_factory.mktemp("alone") / "runs.jsonl")
+    run_tasks(mutag_tasks(3), ledger, CPU)
+    return scores(ledger)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_runs_equal_those_of_one_machine(
+    machines: Machines, alone: dict[tuple[str, int], dict[str, float]], tmp_path: Path, lost: bool
+) -> None:
+    ledger, said = Ledger(tmp_path / "runs.jsonl"), []
+
+    def tell(text: str) -> None:
+        said.append(text)
+        if lost and len(said) == 2:  # after the first run
+            threading.Thread(target=machines.lose).start()
+
+    with connected(machines.address) as ray:
+        run_tasks(mutag_tasks(3), ledger, CPU, pool=ClusterPool(ray), tell=tell)
+    if lost:
+        machines.add()
+    assert len(alone) >= 6
+    assert scores(ledger) == alone
+    assert "pieces on 2 machines" in said[0]
