@@ -41,6 +41,7 @@ ORDER = (
     "beside",
     "vectors",
     "captured",
+    "distributed",
     "stacking",
     "training",
     "folds",

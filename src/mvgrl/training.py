@@ -18,6 +18,7 @@ from torch import Tensor
 from mvgrl.automatic import Resolved, resolve
 from mvgrl.captured import Captured, can_be_captured
 from mvgrl.checkpoint import RunState
+from mvgrl.distributed import epochs_from, mean_over_processes, rank, synchronised
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
@@ -271,6 +272,9 @@ def train(
         logger.info("resumed after epoch %d", len(run.history.losses))
     history, started = run.history, time.perf_counter()
     saved = -math.inf
+    batches = epochs_from(batches, len(history.losses), seed)
+    if rank():  # the first process writes checkpoints and is watched
+        checkpoint, callbacks = None, ()
     losses = (_captured_losses if captured else _losses)(model, batches, optimizer, run.generator)
     with kept_between_steps():
         while len(history.losses) < settings.epochs and history.waited < settings.patience:
@@ -304,17 +308,18 @@ def _losses(
     model: MVGRL, batches: Batches, optimizer: torch.optim.Optimizer, generator: torch.Generator
 ) -> Iterator[float]:
     """Train for an epoch at a time; yield the mean loss of its batches, weighted by the number of graphs in each."""
+    together = synchronised(model)
     while True:
         model.train()
         total, weight = torch.zeros((), device=batches.device), 0
         for batch in batches.epoch(generator):
-            loss = model(batch, generator)
+            loss = together(batch, generator)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
             total += loss.detach() * len(batch.sizes)
             weight += len(batch.sizes)
-        yield float(total) / weight
+        yield mean_over_processes(float(total) / weight, batches.device)
 
 
 def _captured_losses(

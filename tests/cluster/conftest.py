@@ -1,4 +1,4 @@
-"""A Ray cluster of two machines on this one."""
+"""A Ray cluster of three machines on this one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 class Machines:
-    """A cluster whose second machine can be lost and replaced."""
+    """A cluster of three machines with a core each, of which one can be lost and replaced."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
@@ -18,7 +18,8 @@ class Machines:
             initialize_head=True,
             head_node_args={"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False},
         )
-        self._second: Any = None
+        self._others: list[Any] = []
+        self.add()
         self.add()
 
     @property
@@ -26,11 +27,11 @@ class Machines:
         return str(self._cluster.address)
 
     def add(self) -> None:
-        self._second = self._cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20, resources={"second": 1})
+        self._others.append(self._cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20))
 
     def lose(self) -> None:
-        """Kill the second machine and everything that runs there."""
-        self._cluster.remove_node(self._second, allow_graceful=False)
+        """Kill a machine and everything that runs there."""
+        self._cluster.remove_node(self._others.pop(0), allow_graceful=False)
 
     def close(self) -> None:
         self._cluster.shutdown()

@@ -53,4 +53,4 @@ def test_runs_equal_those_of_one_machine(
         machines.add()
     assert len(alone) >= 6
     assert scores(ledger) == alone
-    assert "pieces on 2 machines" in said[0]
+    assert "pieces on 3 machines" in said[0]

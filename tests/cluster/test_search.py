@@ -26,7 +26,7 @@ def test_trials_equal_those_of_one_machine_although_one_is_lost(machines: Machin
 
     with connected(machines.address) as ray:
         pool = ClusterTrials(ray, gpu=False)
-        assert pool.together == 2
+        assert pool.together == 3
         there = search(problem, 6, together=2, score=pool, tell=tell)
     machines.add()
     here = search(problem, 6, together=2)

@@ -60,6 +60,9 @@ class Job:
     facts: StreamedFacts | None = None
     progress: Progress = lambda stage, done, total: None
     checkpoint_every: float = 10.0
+    worker: int = 0  # which of several processes this is that share the shards, and of how many
+    workers: int = 1
+    trainers: int = 1  # processes that train together (mvgrl.distributed)
     encoder: FeatureEncoder = field(init=False)
 
     @property
@@ -76,7 +79,7 @@ class Job:
         else:
             settings, facts = self.settings, self.facts or StreamedFacts(self.graph)
             self.encoder = fitted_encoder(self.graph, settings.features, settings.normalise, settings.degree_cap, facts)
-        self._ranges = Ranges(self.graph.nodes, self.plan.rows)
+        self._ranges = Ranges(self.graph.nodes, self.plan.rows, self.worker, self.workers)
         self._degrees, self._places = degrees_of(self.graph), Places(self.graph.nodes)
         self._views: list[StoredMatrix] = []
 
@@ -109,7 +112,7 @@ class Job:
             device=device,
         )
         ahead = DrawnAhead(batches)
-        checkpoint = self.folder / "training"
+        checkpoint, count = self.folder / "training", self.trainers
         try:
             history = train(
                 model,
@@ -119,7 +122,7 @@ class Job:
                 checkpoint=checkpoint,
                 checkpoint_every=self.checkpoint_every,
                 resume=checkpoint.exists(),
-                identity=f"{settings.id}-{self.seed}-{graph.fingerprint}",
+                identity=f"{settings.id}-{self.seed}-{graph.fingerprint}{'' if count == 1 else f'-{count}'}",
             )
         finally:
             ahead.close()

@@ -21,6 +21,18 @@ class Ranges:
 
     nodes: int
     rows: int  # per shard
+    worker: int = 0  # which of several processes this is that fill the same shards, and of how many
+    workers: int = 1
+
+    @property
+    def turns(self) -> list[int]:
+        """The shards in the order in which this process fills them: every process begins elsewhere.
+
+        >>> Ranges(nodes=5, rows=1, worker=1, workers=2).turns
+        [2, 3, 4, 0, 1]
+        """
+        first = len(self) * self.worker // self.workers
+        return [*range(first, len(self)), *range(first)]
 
     def __len__(self) -> int:
         return -(-self.nodes // self.rows)
@@ -63,8 +75,12 @@ class Shards:
         return found
 
     def fill(self, make: Callable[[int, int], np.ndarray], done: Callable[[], None] = lambda: None) -> None:
-        """Write the shards that are missing; ``make`` is called with the first and the end row of each."""
-        for shard, (start, stop) in enumerate(self.ranges):
+        """Write the shards that are missing; ``make`` is called with the first and the end row of each.
+
+        Several processes may do so at once. Each leaves out what another has finished, so that at most one shard per
+        process is computed twice, and the array is complete when any of them returns.
+        """
+        for shard in self.ranges.turns:
             if not self.has(shard):
-                self.write(shard, make(start, stop))
+                self.write(shard, make(*self.ranges[shard]))
             done()

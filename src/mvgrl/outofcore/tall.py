@@ -86,8 +86,9 @@ class Tall:
             shards.fill(lambda start, stop, inside=inside: view.product(start, stop, inside), done)  # type: ignore[misc]
 
     def remove(self) -> None:
-        """Delete the files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Delete the files, unless other processes may still read them."""
+        if self.ranges.workers == 1:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def powers(steps: list[Tall], view: StoredMatrix, right: Rows, done: Done, *, keep_first: bool) -> None:
