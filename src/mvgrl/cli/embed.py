@@ -74,7 +74,8 @@ def run(
         finish_method,
         made_by_method,
         only_run,
-        prepare,
+        peak_memory,
+        prepare_any,
         summary_of,
         table_of,
         trained,
@@ -82,12 +83,12 @@ def run(
     from mvgrl.outofcore.written import check_streamable
 
     check_unfinished(output, resume=resume)
-    job = prepare(graph, source, chosen, seed, device, console, method, memory, output)
+    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output)
     if isinstance(job, StoredRun):
         check_streamable(output)
         with only_run(output, resume=resume), resumable(job.job.folder):
             rows, width = job.embed(output)
-            outcome = job.outcome(output)
+            outcome = job.outcome(output, peak_memory())
         console.note(f"{summary_of(outcome)}; wrote {rows:,} vectors of {width} to {output}")
         console.result(outcome)
         return
