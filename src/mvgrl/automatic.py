@@ -46,8 +46,16 @@ class FeatureFacts:
     """What the choices need to know about given features; of a graph on disk it is found block by block."""
 
     width: int
-    filled: float  # the share of the entries that are not zero
-    negative: bool  # whether any entry is
+
+    @property
+    def filled(self) -> float:
+        """The share of the entries that are not zero."""
+        raise NotImplementedError
+
+    @property
+    def negative(self) -> bool:
+        """Whether any entry is."""
+        raise NotImplementedError
 
     def constant(self, normalise: str) -> bool:
         """Whether the features are the same for every node once they are scaled."""
@@ -56,16 +64,16 @@ class FeatureFacts:
 
 class _FactsInMemory(FeatureFacts):
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.values = np.asarray(graph.features.data if sp.issparse(graph.features) else graph.features)
-        self.width = graph.features.shape[1]  # type: ignore[union-attr]
+        table: Any = graph.features
+        self.graph, self.width = graph, int(table.shape[1])
+        self.values = np.asarray(table.data if sp.issparse(table) else table)
 
     @property
-    def filled(self) -> float:  # type: ignore[override]
+    def filled(self) -> float:
         return float(np.count_nonzero(self.values) / (self.graph.nodes * self.width))
 
     @property
-    def negative(self) -> bool:  # type: ignore[override]
+    def negative(self) -> bool:
         return not bool((self.values >= 0).all())
 
     def constant(self, normalise: str) -> bool:

@@ -78,7 +78,7 @@ def run(
         trained.compose(made_as)  # rejects parts that the model does not have before the graph is read
     if (stored := _stored_run(graph, source, trained, made_as, memory, output, console)) is not None:
         rows, width = stored.embed(output)
-        outcome = stored.outcome(output)
+        outcome = stored.outcome(output, peak_memory())
         console.note(f"wrote {rows:,} vectors of {width} to {output}")
         console.result(outcome)
         return
@@ -126,7 +126,7 @@ def _stored_run(
         return None
     settings, limit, folder = trained.model.settings, memory_of(memory), checkpoint_of(written)
     resolved = Resolved(settings)
-    if not folder.is_dir() and fits(stored, resolved, output, limit, console):
+    if not (folder / "job.json").exists() and fits(stored, resolved, output, limit, console):
         return None
     check_settings(settings, training=False)
     check_streamable(written)

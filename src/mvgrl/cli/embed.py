@@ -53,8 +53,8 @@ def run(
     ----------
     graph
         A table of edges (source, target, optional weight and graph) in .csv, .tsv, .txt, .parquet, .feather or .jsonl,
-        .csv.gz and so on, a folder of such parts, or - for standard input; .graphml, .gml, .gexf, .npz; a folder in TU
-        or Planetoid format; a folder written by mvgrl import, which may exceed memory; or the name of a dataset.
+        .csv.gz and so on, a folder of such parts, or - for standard input; .graphml, .gml, .gexf, .npz; a folder from
+        mvgrl import, or in TU or Planetoid format; or the name of a dataset.
     output
         .parquet (id, embedding), .csv, .tsv or .npy, by its extension.
     """
@@ -74,7 +74,8 @@ def run(
         finish_method,
         made_by_method,
         only_run,
-        prepare,
+        peak_memory,
+        prepare_any,
         summary_of,
         table_of,
         trained,
@@ -82,12 +83,12 @@ def run(
     from mvgrl.outofcore.written import check_streamable
 
     check_unfinished(output, resume=resume)
-    job = prepare(graph, source, chosen, seed, device, console, method, memory, output)
+    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output)
     if isinstance(job, StoredRun):
         check_streamable(output)
         with only_run(output, resume=resume), resumable(job.job.folder):
             rows, width = job.embed(output)
-            outcome = job.outcome(output)
+            outcome = job.outcome(output, peak_memory())
         console.note(f"{summary_of(outcome)}; wrote {rows:,} vectors of {width} to {output}")
         console.result(outcome)
         return

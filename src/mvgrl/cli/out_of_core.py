@@ -64,9 +64,8 @@ class StoredRun:
                 self.job.compose(trained)
         return trained
 
-    def outcome(self, output: Path, **more: Any) -> dict[str, Any]:
+    def outcome(self, output: Path, peak: float | None) -> dict[str, Any]:
         """Remove the folder of the job, and return the result as the verbs report it."""
-        from mvgrl.cli.running import peak_memory
         from mvgrl.pretrained import vector_summary
 
         job, trained = self.job, self.trained
@@ -79,9 +78,8 @@ class StoredRun:
             **vector_summary(job.settings, job.output, trained.composition if job.output.composed else None),
             **{"epochs": len(losses), "loss": trained.history.best_loss if losses else None},
             "seconds": round(time.perf_counter() - self.started, 3),
-            "peak_memory_mb": peak_memory(),
+            "peak_memory_mb": peak,
             **{"output": str(output), "seed": job.seed, "device": job.device, "choices": dict(job.resolved.choices)},
-            **more,
         }
 
     def _announce(self) -> None:
@@ -138,6 +136,39 @@ def fits(stored: StoredGraph, resolved: Resolved, output: Output, memory: int, c
         f"{as_size(needed)} in memory, and {as_size(memory)} may be used"
     )
     return inside
+
+
+def stored_run(
+    stored: StoredGraph,
+    training: dict[str, Any],
+    output: Output,
+    run: dict[str, Any],
+    device: str,
+    limit: int,
+    console: Console,
+    folder: Path,
+) -> StoredRun | None:
+    """Return the job of a graph on disk that does not fit into memory; None if it does."""
+    from mvgrl.automatic import resolve
+    from mvgrl.outofcore.features import StreamedFacts
+    from mvgrl.outofcore.job import Job as OutOfCore
+    from mvgrl.outofcore.job import check_settings
+    from mvgrl.outofcore.plan import Plan
+    from mvgrl.vectors import describe
+
+    if training.get("task") == "graph":
+        return None
+    facts = StreamedFacts(stored)
+    resolved = resolve(stored, {**training, "task": "node"}, device=device, memory=limit, streamed=facts)
+    output = output.for_task("node")
+    if not (folder / "job.json").exists() and fits(stored, resolved, output, limit, console):
+        return None
+    resolved.choices["vector"] = describe(resolved.settings, output, stored.nodes)
+    check_settings(resolved.settings)
+    plan = Plan.make(stored, resolved.settings, output, limit)
+    console.note(f"picked: {resolved.summary}")
+    job = OutOfCore(stored, resolved, output, folder, plan, seed=run["seed"], device=device, facts=facts)
+    return StoredRun(job, console)
 
 
 def check_fits(graph: str, sizes: tuple[int, int, int], resolved: Resolved, output: Output, memory: int) -> None:

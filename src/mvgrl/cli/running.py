@@ -19,7 +19,7 @@ from mvgrl.cli.configuration import RUN, read_config
 from mvgrl.cli.inputs import is_dataset, notes_of, open_graph
 from mvgrl.cli.interrupts import Interrupts
 from mvgrl.cli.options import given
-from mvgrl.cli.out_of_core import StoredRun, check_fits, fits, memory_of, opened
+from mvgrl.cli.out_of_core import StoredRun, check_fits, memory_of, opened, stored_run
 from mvgrl.cli.spelling import spelled_as_flags
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.settings import TASKS, Output, Settings
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mvgrl.cli.console import Console
     from mvgrl.cli.options import Chosen, Source
     from mvgrl.graphs.named import NamedGraph
-    from mvgrl.graphs.stored import StoredGraph
     from mvgrl.history import Epoch
     from mvgrl.method_vectors import MethodVectors
     from mvgrl.methods import Method
@@ -75,12 +74,28 @@ def prepare(
     device: str | None,
     console: Console,
     method: str = "default",
-    memory: str | None = None,
-    output: Path | None = None,
-) -> Job | StoredRun:
-    """Read the graph and choose what was left open; one line says what was chosen and why.
+) -> Job:
+    """Read the graph and choose what was left open; one line says what was chosen and why."""
+    with spelled_as_flags(given(chosen)):
+        found = _prepared(graph, source, chosen, seed, device, console, method, None, None, inside=True)
+    assert isinstance(found, Job)
+    return found
 
-    A graph on disk that does not fit into memory is not read: what is returned is a job of its own kind.
+
+def prepare_any(
+    graph: str,
+    source: Source,
+    chosen: Chosen,
+    seed: int | None,
+    device: str | None,
+    console: Console,
+    method: str,
+    memory: str | None,
+    output: Path | None,
+) -> Job | StoredRun:
+    """Do the same unless the graph is on disk and does not fit into memory; what is returned is then a job out of core.
+
+    The work of such a job is kept beside its ``output``.
     """
     with spelled_as_flags(given(chosen)):
         return _prepared(graph, source, chosen, seed, device, console, method, memory, output)
@@ -96,6 +111,8 @@ def _prepared(
     method: str,
     memory: str | None,
     written: Path | None,
+    *,
+    inside: bool = False,
 ) -> Job | StoredRun:
     started = time.perf_counter()
     flags = given(chosen)
@@ -122,8 +139,9 @@ def _prepared(
     own = _own_method(method, None, {})
     training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
     limit = memory_of(memory)
-    if own is None and (stored := opened(graph, source)) is not None:
-        found = _stored_run(stored, training, output, run, where, limit, console, written)
+    if own is None and not inside and (stored := opened(graph, source)) is not None:
+        folder = Path(graph) if written is None else checkpoint_of(written)
+        found = stored_run(stored, training, output, run, str(where), limit, console, folder)
         if found is not None:
             return found
     named = open_graph(graph, source, console, features=features)
@@ -148,40 +166,6 @@ def _prepared(
     logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, run["seed"], where)
     names = ",".join(columns) + "," * (len(columns) == 1) if columns else None
     return Job(named, resolved, output, run["seed"], str(where), run["device"], console, names, own, started)
-
-
-def _stored_run(
-    stored: StoredGraph,
-    training: dict[str, Any],
-    output: Output,
-    run: dict[str, Any],
-    where: Any,
-    limit: int,
-    console: Console,
-    written: Path | None,
-) -> StoredRun | None:
-    """Return the job of a graph on disk that does not fit into memory; None if it does."""
-    from mvgrl.automatic import resolve
-    from mvgrl.outofcore.features import StreamedFacts
-    from mvgrl.outofcore.job import Job as OutOfCore
-    from mvgrl.outofcore.job import check_settings
-    from mvgrl.outofcore.plan import Plan
-    from mvgrl.vectors import describe
-
-    if training.get("task") == "graph":
-        return None
-    facts = StreamedFacts(stored)
-    resolved = resolve(stored, {**training, "task": "node"}, device=where, memory=limit, streamed=facts)
-    output = output.for_task("node")
-    folder = Path(stored.folder.name) if written is None else checkpoint_of(written)
-    if not folder.is_dir() and fits(stored, resolved, output, limit, console):
-        return None
-    resolved.choices["vector"] = describe(resolved.settings, output, stored.nodes)
-    check_settings(resolved.settings)
-    plan = Plan.make(stored, resolved.settings, output, limit)
-    console.note(f"picked: {resolved.summary}")
-    job = OutOfCore(stored, resolved, output, folder, plan, seed=run["seed"], device=str(where), facts=facts)
-    return StoredRun(job, console)
 
 
 def _own_method(name: str, task: str | None, values: dict[str, Any]) -> Method | None:

@@ -42,8 +42,8 @@ def run(
     ----------
     graph
         A table of edges (source, target, optional weight and graph) in .csv, .tsv, .txt, .parquet, .feather or .jsonl,
-        .csv.gz and so on, a folder of such parts, or - for standard input; .graphml, .gml, .gexf, .npz; a folder in TU
-        or Planetoid format; a folder written by mvgrl import, which may exceed memory; or the name of a dataset.
+        .csv.gz and so on, a folder of such parts, or - for standard input; .graphml, .gml, .gexf, .npz; a folder from
+        mvgrl import, or in TU or Planetoid format; or the name of a dataset.
     """
     console = Console(common)
     if output is None and not print_config:
@@ -57,7 +57,8 @@ def run(
         finish_method,
         made_by_method,
         only_run,
-        prepare,
+        peak_memory,
+        prepare_any,
         summary_of,
         trained,
     )
@@ -70,7 +71,7 @@ def run(
         check_unfinished(output, resume=resume)
     if print_config and method not in ("default", "mvgrl"):
         raise SettingsError(f"the method {method!r} has no settings to print; omit --print-config")
-    job = prepare(graph, source, chosen, seed, device, console, method, memory, output)
+    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output)
     if isinstance(job, StoredRun):
         settings, made_as = job.job.settings, job.job.output
         if print_config or output is None:
@@ -81,7 +82,7 @@ def run(
             stored = job.job.graph
             about = {"trained on": f"{graph}: one graph, {stored.nodes:,} nodes, {stored.edges:,} edges"}
             save_model(job.compose(), output, output=made_as, about={**about, "seed": job.job.seed})
-            outcome = job.outcome(output)
+            outcome = job.outcome(output, peak_memory())
         console.note(f"{summary_of(outcome)}; the model is in {output}")
         console.result(outcome)
         return

@@ -15,8 +15,6 @@ from mvgrl.graphs.stored import StoredGraph
 from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.runtime import compiled, use_torch_threads
 
-_ENTRIES = 2**22  # weights that are summed at a time
-
 
 def degrees_of(graph: StoredGraph) -> np.ndarray:
     """Return the degrees d̂ of Â = A + I, in double precision."""
@@ -79,8 +77,8 @@ class StoredAdjacency(Matrix):
             indptr, columns, values,
         )  # fmt: skip
         # Copies: a sample keeps few of the entries of its rows, and the rest must not stay in memory.
-        arrays = (torch.from_numpy(array) for array in (indptr, columns[:used].copy(), values[:used].copy()))
-        return SparseMatrix(*arrays, len(chosen), symmetric=True).to(nodes.device)
+        entries = torch.from_numpy(columns[:used].copy()), torch.from_numpy(values[:used].copy())
+        return SparseMatrix(torch.from_numpy(indptr), *entries, len(chosen), symmetric=True).to(nodes.device)
 
     def product(self, start: int, stop: int, right: np.ndarray) -> np.ndarray:
         """Return rows ``start:stop`` of the product with a matrix that is in memory."""

@@ -85,7 +85,7 @@ class StoredView(Matrix):
         )
         arrays = (chosen, np.asarray(sizes), self.places.array, rows[0], rows[1].view(np.float32))
         used = _select_rows(*arrays, indptr, columns, values)
-        part = SparseMatrix(*map(torch.from_numpy, (indptr, columns[:used].copy(), values[:used].copy())), len(chosen))
+        part = _matrix(indptr, columns[:used].copy(), values[:used].copy())
         transpose = _transposed(part)
         part._pair_with(transpose)
         if nodes.device.type != "cpu":
@@ -146,7 +146,12 @@ def _transposed(part: SparseMatrix) -> SparseMatrix:
     rows, entries = part.shape[0], len(part.indices)
     arrays = (np.zeros(rows + 1, np.int32), np.empty(entries, np.int32), np.empty(entries, np.float32))
     _transpose(part.indptr.numpy(), part.indices.numpy(), part.values.numpy(), *arrays)
-    return SparseMatrix(*map(torch.from_numpy, arrays), rows)
+    return _matrix(*arrays)
+
+
+def _matrix(indptr: np.ndarray, columns: np.ndarray, values: np.ndarray) -> SparseMatrix:
+    rows = torch.from_numpy(indptr)
+    return SparseMatrix(rows, torch.from_numpy(columns), torch.from_numpy(values), len(indptr) - 1)
 
 
 @compiled(nogil=True)

@@ -92,7 +92,7 @@ class Job:
                 self._views.append(StoredAdjacency(self.graph, self._degrees, self._places))
                 continue
             shards = Shards(self.folder / f"view-{number}-{view.name}", self._ranges)
-            diffusion.fill(shards, view, self.graph, self._degrees, done)  # type: ignore[arg-type]
+            diffusion.fill(shards, view, self.graph, self._degrees, done)
             self._views.append(diffusion.StoredView(shards, self._places))
 
     def train(self, callbacks: Iterable[Callback] = ()) -> Trained:

@@ -19,11 +19,11 @@ from mvgrl.settings import PROPAGATED, Output, Settings
 from mvgrl.tables.budget import as_size
 from mvgrl.views import Adjacency, Heat
 
-_BASE = 550 * 2**20  # torch, numba, pyarrow and compiled code; measured: 380 to 520 MB
+_BASE = 320 * 2**20  # torch, numba, pyarrow and compiled code; measured: 200 to 280 MB
 _MOST_ROWS, _FEWEST_ROWS = 2**18, 2**12  # per shard
 _SHARDS = 16  # at least, for graphs with many nodes
-_PER_NODE_OF_STEP = 130  # measured: bytes that a step keeps per node of the sample, dimension and layer
-_WORK = {"ppr": 24, "heat": 39}  # bytes per node of the graph and thread
+_PER_NODE_OF_STEP = 200  # bytes of a step per node of the sample, dimension and layer; measured: 170 to 200
+_WORK = {"ppr": 28, "heat": 39}  # bytes per node of the graph and thread
 _DEPTH = 2  # batches that are made ahead
 
 

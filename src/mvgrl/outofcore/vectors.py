@@ -212,7 +212,7 @@ class VectorStage:
         shift = torch.cat(first, dim=1).mean(0)
         shards = Shards(self.folder / "moments", self.ranges)
         shards.fill(lambda start, stop: self._moments(start, stop, shift), self.done)
-        total = sum(np.array(shards.read(shard)) for shard in range(len(self.ranges))) / self.ranges.nodes
+        total = np.sum([shards.read(shard) for shard in range(len(self.ranges))], axis=0) / self.ranges.nodes
         mean = torch.from_numpy(total[0])
         covariance = torch.from_numpy(total[1:]) - mean[:, None] * mean
         others = beside.weights if beside is not None else []

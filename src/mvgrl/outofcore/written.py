@@ -42,11 +42,11 @@ def write_parquet(path: Path, graph: StoredGraph, vectors: Shards, columns: Sequ
         pq.ParquetWriter(file, schema, use_dictionary=[*sides] or False) as writer,
     ):
         for shard, (start, stop) in enumerate(vectors.ranges):
-            part = vectors.read(shard)
+            part, ids, side = vectors.read(shard), graph.ids(start, stop), graph.sides(start, stop)
             for first in range(start, stop, rows):
-                last = min(first + rows, stop)
-                values = pa.array(np.ascontiguousarray(part[first - start : last - start]).reshape(-1))
-                found = [pa.array(graph.sides(first, last))] if sides else []
-                found += [pa.array(graph.ids(first, last), kinds["id"])]
+                here = slice(first - start, min(first + rows, stop) - start)
+                values = pa.array(np.ascontiguousarray(part[here]).reshape(-1))
+                found = [] if side is None else [pa.array(side[here])]
+                found += [pa.array(ids[here], kinds["id"])]
                 found += [pa.FixedSizeListArray.from_arrays(values, width)]
                 writer.write_batch(pa.record_batch(found, schema=schema))

@@ -18,6 +18,9 @@ from mvgrl.runtime import compiled
 from mvgrl.views.sparsify import collect, offer, sort_row, structure
 
 
+_NEARLY_ZERO = 1e-300  # of a residual that was pushed: a zero means that the node was never met; it adds nothing
+
+
 @compiled(parallel=True)
 def _push_ppr(
     indptr: Any, neighbours: Any, weights: Any, degrees: Any, alpha: float, epsilon: float, threshold: float,
@@ -32,11 +35,12 @@ def _push_ppr(
     nodes, stay = len(degrees), 1.0 - alpha
     for task in numba.prange(tasks):
         found, residual = np.zeros(nodes), np.zeros(nodes)
-        queue, pushed = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+        queue, pushed, touched = np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes + 1, np.int32)
         for row in range(task, len(counts), tasks):
             source = first + row
             residual[source] = np.sqrt(degrees[source])
             queue[0], head, waiting, reached = source, 0, 1, 0
+            touched[0], met = source, 1
             while waiting > 0:
                 u = queue[head]
                 head = head + 1 if head + 1 < nodes else 0
@@ -45,13 +49,15 @@ def _push_ppr(
                     pushed[reached] = u
                     reached += 1
                 moved = residual[u] / (degrees[u] - stay)
-                residual[u] = 0.0
+                residual[u] = _NEARLY_ZERO
                 found[u] += alpha * moved
                 flow = stay * moved
                 for entry in range(indptr[u], indptr[u + 1]):
-                    v = neighbours[entry]
+                    v = np.uint64(neighbours[entry])  # unsigned: numba would check for negative indices
                     weight = 1.0 if weights is None else np.float64(weights[entry])
                     before = residual[v]
+                    touched[met] = v  # kept only if it is new
+                    met += before == 0.0
                     after = before + weight * flow
                     residual[v] = after
                     if after > epsilon * (1.0 + weight):  # d̂_v is at least that: for most nodes it is not looked up
@@ -70,11 +76,9 @@ def _push_ppr(
             sort_row(values, columns, start, size)
             counts[row] = size
             for place in range(reached):
-                u = pushed[place]
-                found[u] = 0.0
-                residual[u] = 0.0
-                for entry in range(indptr[u], indptr[u + 1]):
-                    residual[neighbours[entry]] = 0.0
+                found[pushed[place]] = 0.0
+            for place in range(met):
+                residual[touched[place]] = 0.0
 
 
 def ppr_rows(
