@@ -93,7 +93,7 @@ def test_rows_are_read_by_range_and_by_number(tmp_path):
 
 
 def test_ids_are_read_across_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("mvgrl.graphs.stored._PART", 3)
+    monkeypatch.setattr("mvgrl.graphs.stored.PART", 3)
     ids = np.array([f"node {i}" for i in range(10)])
     stored = StoredGraph.write(tmp_path / "graph", NamedGraph(Graph.from_edges([0], [9]), ids))
     for start, stop in ((0, 10), (2, 4), (3, 6), (8, 9), (5, 5)):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mvgrl.tables.encoders import TableEncoder
 
 _STRUCTURE = ("indptr.npy", "indices.npy", "weights.npy", "offsets.npy")
-_PART = 2**20  # rows written at a time
+PART = 2**20  # rows written at a time
 
 
 class StoredGraph:
@@ -275,7 +275,7 @@ def write_column(path: Path, columns: dict[str, np.ndarray]) -> None:
         name: pa.array(values.tolist(), pa.large_string()) if values.dtype.kind == "U" else pa.array(values)
         for name, values in columns.items()
     }
-    pq.write_table(pa.table(arrays), path, row_group_size=_PART, compression="zstd")
+    pq.write_table(pa.table(arrays), path, row_group_size=PART, compression="zstd")
 
 
 def write_features(folder: Path, features: Any) -> None:
@@ -287,8 +287,8 @@ def write_features(folder: Path, features: Any) -> None:
         np.save(folder / "features-values.npy", matrix.data.astype(np.float32))
         return
     with files.ArrayWriter(folder / "features.npy", np.float32, features.shape[1]) as writer:
-        for start in range(0, len(features), _PART):
-            writer.append(features[start : start + _PART])
+        for start in range(0, len(features), PART):
+            writer.append(features[start : start + PART])
 
 
 def index_type(nodes: int) -> type[np.int32] | type[np.int64]:
