@@ -8,7 +8,7 @@ Dᵀ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,9 +67,12 @@ class _Buckets:
 
 
 def write_adjacency(
-    ends: Ends, nodes: int, folder: Path, scratch: Path, limit: int, report: Report
+    ends: Ends, nodes: int, folder: Path, scratch: Path, limit: int, report: Report, name: Callable[[int], object]
 ) -> tuple[int, list[str]]:
-    """Write indptr.npy, indices.npy and weights.npy; return the number of edges, and notes on how they were changed."""
+    """Write indptr.npy, indices.npy and weights.npy; return the number of edges, and notes on how they were changed.
+
+    ``name`` returns the id of a node, for an error message.
+    """
     notes, kept = [], 0
     starts, loops = _ranges(ends, nodes, max(1, limit // BYTES_PER_ENTRY), report)
     dtype = np.dtype(index_type(nodes))
@@ -85,7 +88,7 @@ def write_adjacency(
     entries = _write_directed(buckets, backward, nodes, scratch, report)
     if entries < kept:
         notes.append(DUPLICATES_MERGED + (", their weights summed" if ends.weighted else ""))
-    edges, changed = _write_symmetric(backward, nodes, folder, scratch, report)
+    edges, changed = _write_symmetric(backward, nodes, folder, scratch, report, name)
     if changed:
         notes.append(MADE_UNDIRECTED)
     return edges, notes
@@ -163,10 +166,11 @@ def _take_directed(bucket: int, valued: bool, shape: tuple[int, int], scratch: P
 
 
 def _write_symmetric(
-    backward: _Buckets, nodes: int, folder: Path, scratch: Path, report: Report
+    backward: _Buckets, nodes: int, folder: Path, scratch: Path, report: Report, name: Callable[[int], object]
 ) -> tuple[int, bool]:
     """Write max(D, Dᵀ), range by range; return the number of edges, and whether any was added or changed."""
     entries, changed, ones, single = 0, False, True, True
+    sums = _Sums(name)
     with (
         ArrayWriter(folder / "indptr.npy", np.int64) as pointers,
         ArrayWriter(folder / "indices.npy", index_type(nodes)) as indices,
@@ -183,7 +187,7 @@ def _write_symmetric(
             indices.append(adjacency.indices)
             if backward.valued:
                 weights.append(adjacency.data)
-                _check_finite(adjacency, start)
+                sums.add(adjacency, start)
                 ones = ones and bool((adjacency.data == 1).all())
                 single = single and bool((adjacency.data == adjacency.data.astype(np.float32)).all())
             entries += adjacency.nnz
@@ -194,12 +198,20 @@ def _write_symmetric(
     return entries // 2, changed
 
 
-def _check_finite(adjacency: sp.csr_array, start: int) -> None:
-    with np.errstate(over="ignore"):
-        sums = np.asarray(adjacency.sum(axis=1)).reshape(-1)
-        total = sums.sum()
-    if not np.isfinite(total):
-        raise weights_too_large(start + int(np.argmax(sums)))
+class _Sums:
+    """Checks that the weights can be summed: every view divides by sums of weights."""
+
+    def __init__(self, name: Callable[[int], object]) -> None:
+        self._name, self._total, self._most, self._node = name, 0.0, -1.0, 0
+
+    def add(self, adjacency: sp.csr_array, start: int) -> None:
+        with np.errstate(over="ignore"):
+            sums = np.asarray(adjacency.sum(axis=1)).reshape(-1)
+            self._total += float(sums.sum())
+        if sums.max(initial=-1.0) > self._most:
+            self._most, self._node = float(sums.max()), start + int(np.argmax(sums))
+        if not np.isfinite(self._total):
+            raise weights_too_large(self._name(self._node))
 
 
 def _in_single_precision(path: Path, scratch: Path) -> None:

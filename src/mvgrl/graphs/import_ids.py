@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from mvgrl.errors import InputError, shown
 from mvgrl.graphs.stored import PART, index_type
+from mvgrl.graphs.tables import check_not_negative
 from mvgrl.runtime import compiled
 from mvgrl.tables.columns import Place, id_array, to_numbers
 from mvgrl.tables.id_map import IdMap, MapTooLargeError
@@ -199,17 +200,7 @@ class EdgeColumns:
         return weights
 
 
-def check_not_negative(weights: np.ndarray, place: Place) -> None:
-    """Check that no weight is negative."""
-    bad = np.flatnonzero(weights < 0)
-    if len(bad):
-        remedy = "weights must not be negative: drop the edge or transform the weights"
-        raise place.error(bad[0], f"the weight is {weights[bad[0]]}; {remedy}")
-
-
-def number_by_table(
-    edges: EdgeColumns, ids: IdColumn, output: Path, scratch: Path, limit: int, report: Report
-) -> Ends:
+def number_by_table(edges: EdgeColumns, ids: IdColumn, output: Path, scratch: Path, limit: int, report: Report) -> Ends:
     """Number the nodes in the order of their table, and write their ids to ``output``."""
     nodes = ids.stream
 
@@ -280,7 +271,9 @@ def _silent(*_: object) -> None:
     pass
 
 
-def number_by_appearance(edges: EdgeColumns, output: Path, scratch: Path, limit: int, report: Report) -> tuple[Ends, int]:
+def number_by_appearance(
+    edges: EdgeColumns, output: Path, scratch: Path, limit: int, report: Report
+) -> tuple[Ends, int]:
     """Number the nodes in the order of their first appearance, and write their ids; return the number of nodes.
 
     An id is first represented by the position of its first appearance, 2·row or 2·row + 1, whatever its share is. Its

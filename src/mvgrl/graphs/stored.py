@@ -201,26 +201,30 @@ class StoredGraph:
         return hashlib.blake2b("\n".join(sums).encode(), digest_size=16).hexdigest()
 
     def _column(self, file: str, name: str, start: int, stop: int) -> np.ndarray:
-        """Read a range of rows of a column; only the row groups with these rows are read."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        return read_column(self.folder / file, name, start, stop)
 
-        parts, first = [], 0
-        try:
-            with pq.ParquetFile(self.folder / file) as table:
-                for group in range(table.num_row_groups):
-                    rows = table.metadata.row_group(group).num_rows
-                    if first < stop and first + rows > start:
-                        column = table.read_row_group(group, columns=[name])[name]
-                        low = max(0, start - first)
-                        parts.append(column.slice(low, stop - first - low))
-                    first += rows
-        except (pa.ArrowException, KeyError, OSError) as error:
-            raise InputError(f"{self.folder / file} is damaged ({shown(str(error))}); {files.REMEDY}") from None
-        joined = pa.chunked_array([chunk for part in parts for chunk in part.chunks] or [pa.array([])])
-        if pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
-            return np.array(joined.to_pylist(), dtype=np.str_)
-        return np.asarray(joined.to_numpy())
+
+def read_column(path: Path, name: str, start: int, stop: int) -> np.ndarray:
+    """Read a range of rows of a column of a Parquet file; only the row groups with these rows are read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    parts, first = [], 0
+    try:
+        with pq.ParquetFile(path) as table:
+            for group in range(table.num_row_groups):
+                rows = table.metadata.row_group(group).num_rows
+                if first < stop and first + rows > start:
+                    column = table.read_row_group(group, columns=[name])[name]
+                    low = max(0, start - first)
+                    parts.append(column.slice(low, stop - first - low))
+                first += rows
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise InputError(f"{path} is damaged ({shown(str(error))}); {files.REMEDY}") from None
+    joined = pa.chunked_array([chunk for part in parts for chunk in part.chunks] or [pa.array([])])
+    if pa.types.is_string(joined.type) or pa.types.is_large_string(joined.type):
+        return np.array(joined.to_pylist(), dtype=np.str_)
+    return np.asarray(joined.to_numpy())
 
 
 def _csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sp.csr_array:
@@ -317,19 +321,20 @@ def _write_graph(folder: Path, named: NamedGraph) -> None:
         write_column(folder / "graphs.parquet", {"id": named.graph_ids, **labels})
     if named.labels_of == "nodes" and named.labels is not None:
         write_column(folder / "columns.parquet", {"label": named.labels})
-    about = describe(graph.nodes, graph.edges, graph.notes, graph.features, graph.feature_names)
+    kind = "none" if graph.features is None else "sparse" if sp.issparse(graph.features) else "dense"
+    width = 0 if graph.features is None else int(graph.features.shape[1])
+    about = describe(graph.nodes, graph.edges, graph.notes, kind, width, graph.feature_names)
     about |= {"graphs": graph.count, "graph_labels": named.labels_of == "graphs", "bipartite": named.sides is not None}
     files.write_manifest(folder, about | encoder_state(folder, named.columns))
 
 
-def describe(nodes: int, edges: int, notes: Any, features: Any, names: Any) -> dict[str, Any]:
-    """Return what graph.json says of a graph; ``features`` is anything with a shape, or None."""
-    kind = "none" if features is None else "sparse" if sp.issparse(features) else "dense"
+def describe(nodes: int, edges: int, notes: Any, kind: str, width: int, names: Any) -> dict[str, Any]:
+    """Return what graph.json says of a graph; ``kind`` and ``width`` are those of its features."""
     return {
         "version": mvgrl.__version__,
         "nodes": nodes,
         "edges": edges,
-        "width": 0 if features is None else int(features.shape[1]),
+        "width": width,
         "features": kind,
         "feature_names": None if names is None else list(names),
         "notes": list(notes),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from mvgrl.errors import InputError
+from mvgrl.errors import InputError, SettingsError, shown
 from mvgrl.runtime import machine_memory
 
 ALWAYS_ALLOWED = 2**28  # bytes that any file may unpack to, however small it is
@@ -38,3 +39,16 @@ def as_size(size: int) -> str:
     if size > 10**6 * 2**30:
         return "over 1,000,000 GB"
     return f"{size / 2**30:,.1f} GB" if size >= 2**30 else f"{size / 2**20:,.1f} MB"
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as 4GB or 500MB, in units as :func:`as_size` writes them.
+
+    >>> parse_size("2GB") == 2 * 2**30, parse_size("1.5 mib")
+    (True, 1572864)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text.lower())
+    size = float(found[1]) * 2.0 ** (10 * " kmgt".index(found[2] or " ")) if found else 0.0
+    if not 1 <= size < 2**63:
+        raise SettingsError(f"the memory {shown(text)} is not a size; write it as 4GB or 500MB")
+    return int(size)

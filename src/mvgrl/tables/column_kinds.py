@@ -129,9 +129,7 @@ def texts(place: Place, name: str, array: Any) -> Any:
         ) from None
 
 
-def values_of(
-    place: Place, name: str, array: Any, kind: str, *, mostly: bool = True
-) -> tuple[np.ndarray, list[str]]:
+def values_of(place: Place, name: str, array: Any, kind: str, *, mostly: bool = True) -> tuple[np.ndarray, list[str]]:
     """Return numbers, booleans, dates (in years since 1970) or lists, and the texts that count as missing numbers.
 
     Such texts are an error if they are more than a tenth of the values, unless ``mostly`` is false.
