@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.graphs.test_stored import equal
 
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import import_edges, import_features, import_ids, importing
@@ -20,7 +20,6 @@ from mvgrl.graphs.importing import import_tables
 from mvgrl.graphs.read import read
 from mvgrl.graphs.stored import StoredGraph
 from mvgrl.tables import files, id_map, streams
-from tests.graphs.test_stored import equal
 
 
 @pytest.fixture
@@ -269,4 +268,4 @@ def test_the_manifest_says_how_the_graph_was_made(tmp_path, small_parts):
     manifest = json.loads(Path(tmp_path, "graph", "graph.json").read_text())
     assert (manifest["nodes"], manifest["edges"], manifest["features"]) == (3, 2, "sparse")
     assert manifest["notes"][0].startswith("directed edges made undirected")
-    assert set(manifest["files"]) == set(os.listdir(tmp_path / "graph")) - {"graph.json"}
+    assert set(manifest["files"]) == {path.name for path in (tmp_path / "graph").iterdir()} - {"graph.json"}

@@ -148,6 +148,17 @@ class StoredGraph:
         except InputError as error:
             raise self._damaged(str(error)) from None
 
+    def check_encoder(self, encoder: TableEncoder | None) -> None:
+        """Check that the features were made as a model makes them from the columns of a table, with its encoder."""
+        if encoder is None or self.encoder is None:
+            return
+        (state, weights), (own, also) = encoder.to_state(), self.encoder.to_state()
+        if state != own or not np.array_equal(weights, also):  # type: ignore[arg-type]
+            raise InputError(
+                f"the columns of {self.folder} were encoded in another way than those of the model; import the tables "
+                "again with --like and the model"
+            )
+
     def load(self) -> NamedGraph:
         """Read all of it into memory, and check it: the checksums, and that the arrays are a graph."""
         from mvgrl.graphs.graph import Graph

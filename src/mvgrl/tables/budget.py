@@ -19,15 +19,20 @@ def check_unpacked_size(path: Path, size: int) -> None:
     >>> with NamedTemporaryFile(suffix=".npz") as file:
     ...     check_unpacked_size(Path(file.name), 2**20)
     """
+    check_ratio(path, size)
+    if size > machine_memory():
+        raise InputError(f"{path} unpacks to {as_size(size)}, but there are {as_size(machine_memory())} of memory; "
+                         "split it or use another machine")  # fmt: skip
+
+
+def check_ratio(path: Path, size: int) -> None:
+    """Check that a file unpacks to few enough bytes for its size on disk, if they are never in memory at once."""
     allowed = max(ALWAYS_ALLOWED, HIGHEST_RATIO * path.stat().st_size)
     if size > allowed:
         sizes = f"from {as_size(path.stat().st_size)} to {as_size(size)}"
         raise InputError(
             f"{path} would unpack {sizes}, which no ordinary file does; if you trust it, save it uncompressed"
         )
-    if size > machine_memory():
-        raise InputError(f"{path} unpacks to {as_size(size)}, but there are {as_size(machine_memory())} of memory; "
-                         "split it or use another machine")  # fmt: skip
 
 
 def as_size(size: int) -> str:

@@ -173,7 +173,7 @@ def _hash_texts(starts, data, found):  # type: ignore[no-untyped-def]  # pragma:
 
 @compiled()
 def _same(one: np.ndarray, a: int, other: np.ndarray, b: int, length: int) -> bool:  # pragma: no cover
-    for i in range(length):
+    for i in range(length):  # noqa: SIM110 (compiled)
         if one[a + i] != other[b + i]:
             return False
     return True

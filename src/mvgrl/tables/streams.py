@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from mvgrl.errors import InputError
+from mvgrl.tables.budget import check_ratio
 from mvgrl.tables.columns import Place, check_unique_names, is_pandas_index
 from mvgrl.tables.delimited import csv_options, line_of_row, parse_error, parse_integers
 from mvgrl.tables.dialect import Dialect, sniff
@@ -77,9 +78,13 @@ class _Parquet(TableStream):
     def __init__(self, path: Path) -> None:
         self.path, self.place, self.types = path, Place(str(path)), {}
         try:
-            self._at_a_time = rows_at_a_time(declared_sizes(path).longest)
+            declared = declared_sizes(path)
+            check_ratio(path, declared.total)
+            self._at_a_time = rows_at_a_time(declared.longest)  # if texts of a dictionary are of any length
             with pq.ParquetFile(arrow_source(path)) as file:
                 self.rows, self._schema = file.metadata.num_rows, file.schema_arrow
+        except InputError:
+            raise
         except Exception as error:  # a damaged file may raise anything
             raise not_parquet(path, error) from None
         self.names = [name for name in self._schema.names if not is_pandas_index(name)]
@@ -89,14 +94,46 @@ class _Parquet(TableStream):
         self.types = {name: self._schema.field(name).type for name in columns}
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        texts = [name for name in columns if _is_text(self.types[name])]
         try:
-            with pq.ParquetFile(arrow_source(self.path), pre_buffer=False) as file:
-                for batch in file.iter_batches(self._at_a_time, columns=list(columns)):
-                    yield pa.Table.from_batches([batch]).select(columns)
+            with (
+                pq.ParquetFile(arrow_source(self.path), pre_buffer=False) as file,
+                pq.ParquetFile(arrow_source(self.path), pre_buffer=False, read_dictionary=texts) as dictionaries,
+            ):
+                for group in range(file.num_row_groups):
+                    rows = self._rows_at_a_time(dictionaries, group, columns, texts)
+                    for batch in file.iter_batches(rows, row_groups=[group], columns=list(columns)):
+                        yield pa.Table.from_batches([batch]).select(columns)
         except InputError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
             raise not_parquet(self.path, error) from None
+
+    def _rows_at_a_time(self, file: Any, group: int, columns: Sequence[str], texts: list[str]) -> int:
+        """Return how many rows of a group to unpack at a time: a text of its dictionary may be in every row.
+
+        A text that is not in a dictionary takes as much in the file.
+        """
+        if any(pa.types.is_nested(self.types[name]) and not _holds_numbers(self.types[name]) for name in columns):
+            return self._at_a_time
+        longest = 0
+        for name in texts:
+            first = next(file.iter_batches(1, row_groups=[group], columns=[name]), None)
+            if first is not None and pa.types.is_dictionary(first.column(0).type):
+                words = first.column(0).dictionary
+                longest += pc.max(pc.binary_length(words)).as_py() or 0 if _is_text(words.type) else 0
+        return rows_at_a_time(8 * longest)
+
+
+def _is_text(dtype: Any) -> bool:
+    types = pa.types
+    inner = dtype.value_type if types.is_dictionary(dtype) else dtype
+    return any(test(inner) for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary))
+
+
+def _holds_numbers(dtype: Any) -> bool:
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(test(dtype) for test in lists) and pa.types.is_primitive(dtype.value_type)
 
 
 @dataclass
