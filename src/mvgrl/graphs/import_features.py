@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from mvgrl.errors import SettingsError
-from mvgrl.graphs.import_ids import Report, batches_of, place_from
+from mvgrl.graphs.import_ids import Report, batches_of
 from mvgrl.graphs.node_columns import NodeColumns, parse_features
 from mvgrl.graphs.stored import PART
 from mvgrl.graphs.stored_files import ArrayWriter
@@ -145,7 +145,7 @@ def write_features(
             labels = stack.enter_context(LabelWriter(folder / "columns.parquet", nodes.label, missing))
         used = [*(() if encoder is None else encoder.columns), *(() if nodes.label is None else (nodes.label,))]
         for start, batch in batches_of(stream, used, "writing features", report) if used else ():
-            place = place_from(stream.place, start)
+            place = stream.place.after(start)
             if encoder is not None:
                 writer.append(encoder.encode(batch, place, tally, mostly=False))
             if labels is not None and nodes.label is not None:

@@ -21,7 +21,7 @@ from mvgrl.errors import InputError, shown
 from mvgrl.graphs.stored import PART, index_type
 from mvgrl.graphs.tables import check_not_negative
 from mvgrl.runtime import compiled
-from mvgrl.tables.columns import Place, id_array, to_numbers
+from mvgrl.tables.columns import id_array, to_numbers
 from mvgrl.tables.id_map import IdMap, MapTooLargeError
 from mvgrl.tables.ids import Keyed
 from mvgrl.tables.streams import TableStream
@@ -38,11 +38,6 @@ def batches_of(stream: TableStream, columns: Sequence[str], what: str, report: R
         report(what, start, stream.rows)
         yield start, batch
         start += batch.num_rows
-
-
-def place_from(place: Place, start: int) -> Place:
-    """Return the place of a batch whose first row is row ``start`` of its table."""
-    return Place(place.name, lambda row: place.row(start + row), place.notes)
 
 
 @dataclass
@@ -63,14 +58,14 @@ class IdColumn:
             self.text = True
             return
         for start, batch in batches_of(self.stream, [self.name], f"reading {self.stream.place.name}", report):
-            array = id_array(place_from(self.stream.place, start), self.name, batch[self.name])
+            array = id_array(self.stream.place.after(start), self.name, batch[self.name])
             if not pa.types.is_int64(array.type):
                 self.text = True
                 return
 
     def read(self, batch: Any, start: int) -> Any:
         """Return the ids of a batch, which starts at a row."""
-        found = id_array(place_from(self.stream.place, start), self.name, batch[self.name], as_text=self.text)
+        found = id_array(self.stream.place.after(start), self.name, batch[self.name], as_text=self.text)
         return found.cast(pa.large_string()) if self.as_text else found
 
 
@@ -192,7 +187,7 @@ class EdgeColumns:
         """Return the weights, checked not to be negative."""
         if self.weight is None:
             return None
-        place = place_from(self.stream.place, start)
+        place = self.stream.place.after(start)
         weights = to_numbers(place, self.weight, batch[self.weight])
         if weights.ndim != 1:
             raise InputError(f"{place.name}: column {shown(self.weight)} holds lists; give one number per edge")

@@ -190,10 +190,9 @@ def _feed(batches: Batches, columns: dict[str, Any], place: Place, problems: Pro
     if not columns:
         return
     for start, batch in batches():
-        here = Place(place.name, lambda row, start=start: place.row(start + row))  # type: ignore[misc]
         for name in list(columns):
             try:
-                columns[name].add(here, batch[name])
+                columns[name].add(place.after(start), batch[name])
             except InputError as error:
                 problems.found.append(str(error))
                 del columns[name]

@@ -30,6 +30,14 @@ class Place:
     row: Callable[[int], str] = "row {}".format  # rows count from 0, as in pandas and Arrow; text files have lines
     notes: tuple[str, ...] = ()  # what was assumed when the table was read
 
+    def after(self, start: int) -> Place:
+        """Return the place of a part of the table that starts at a row.
+
+        >>> str(Place("people.csv").after(100).error(3, "no id"))
+        'people.csv, row 103: no id'
+        """
+        return Place(self.name, lambda row: self.row(start + row), self.notes)
+
     def error(self, row: Any, problem: str) -> InputError:
         """Return the error for one row."""
         return InputError(f"{self.name}, {self.row(int(row))}: {problem}")

@@ -64,6 +64,16 @@ class Embeddings:
             check_text(values, name)
 
     @property
+    def on_disk(self) -> bool:
+        """Whether the vectors are in a file that is mapped into memory, as they are too many to be read."""
+        return isinstance(self.vectors, np.memmap)
+
+    def select(self, rows: np.ndarray) -> Embeddings:
+        """Return some of the rows, in memory."""
+        groups = (None if values is None else values[rows] for values in (self.graph_ids, self.sides))
+        return Embeddings(self.ids[rows], np.array(self.vectors[rows]), *groups, self.columns)
+
+    @property
     def rows(self) -> Keyed:
         """The ids of the rows, for matching them with other tables."""
         return Keyed(self.ids, self.graph_ids, _PLACE, sides=self.sides)
@@ -82,11 +92,15 @@ def ids_path(path: Path) -> Path:
     return path.with_suffix(".ids.csv")
 
 
-def read_embeddings(path: str | os.PathLike[str], *, id_column: str | None = None) -> Embeddings:
+def read_embeddings(
+    path: str | os.PathLike[str], *, id_column: str | None = None, memory: int | None = None
+) -> Embeddings:
     """Read embeddings from a table, or from a NumPy file with a table of ids beside it.
 
     A table has an id column (``id``, ``node``, ``node_id`` or the one given) and either a column of lists
-    (``embedding``, or the only such column) or one column per dimension. Rows without ids are numbered from 0.
+    (``embedding``, or the only such column) or one column per dimension. Rows without ids are numbered from 0. If the
+    vectors of a Parquet or NumPy file take more than ``memory``, in bytes, they stay on disk: ``vectors`` is mapped
+    into memory.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -97,37 +111,55 @@ def read_embeddings(path: str | os.PathLike[str], *, id_column: str | None = Non
     """
     path = Path(path)
     columns: tuple[str, ...] = ()
-    if check_input_file(path, EXTENSIONS) == ".npy":
+    extension = check_input_file(path, EXTENSIONS)
+    if memory is not None and extension in (".npy", ".parquet"):
+        from mvgrl.tables.mapped_embeddings import map_numpy, map_parquet, size_of
+
+        if size_of(path) > memory:
+            if extension == ".npy":
+                vectors = map_numpy(path)
+                rows = _read_ids(path, len(vectors), id_column)
+                return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides)
+            return map_parquet(path, id_column)
+    if extension == ".npy":
         vectors = _read_numpy(path)
         rows = _read_ids(path, len(vectors), id_column)
     else:
         table, rows = read_keyed(path, id_column, number_rows=True)
-        vectors = _table_vectors(table, rows.place)
-        columns = _columns_used(table)
+        vectors = table_vectors(table, rows.place)
+        columns = columns_used(table.schema)
     return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides, columns)
 
 
-def _columns_used(table: Any) -> tuple[str, ...]:
+def columns_used(schema: Any) -> tuple[str, ...]:
     """Return the columns of a node table that the vectors of a Parquet file were made from; none if unknown."""
     try:
-        names = parse_json((table.schema.metadata or {}).get(_COLUMNS_KEY, b"[]").decode())
+        names = parse_json((schema.metadata or {}).get(_COLUMNS_KEY, b"[]").decode())
     except ValueError:  # metadata of something else
         return ()
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
-def _table_vectors(table: Any, place: Place) -> np.ndarray:
-    lists = [name for name in table.column_names if has_lists(table[name])]
+def vector_columns(schema: Any, place: Place) -> tuple[list[str], bool]:
+    """Return the columns with the vectors among those that are not ids, and whether it is one column of lists."""
+    lists = [one.name for one in schema if has_lists(one)]
     if lists:
         if len(lists) > 1 and "embedding" not in lists:
             listed = ", ".join(map(shown, lists[:10]))
             raise InputError(f"{place.name} has several columns of lists, {listed}; name the one to use 'embedding'")
-        name = "embedding" if "embedding" in lists else lists[0]
-        return to_numbers(place, name, table[name]).reshape(table.num_rows, -1)
-    names = [name for name in table.column_names if name not in _NOT_FEATURES]
+        return ["embedding" if "embedding" in lists else lists[0]], True
+    names = [name for name in schema.names if name not in _NOT_FEATURES]
     check_not_unnamed(names, place)
     if not names:
         raise InputError(f"{place.name} has no numeric columns besides the ids; add the embeddings")
+    return names, False
+
+
+def table_vectors(table: Any, place: Place) -> np.ndarray:
+    """Return the vectors of a table, rows × dimensions."""
+    names, is_list = vector_columns(table.schema, place)
+    if is_list:
+        return to_numbers(place, names[0], table[names[0]]).reshape(table.num_rows, -1)
     single = all(table.schema.field(name).type == pa.float32() for name in names)
     vectors = np.empty((table.num_rows, len(names)), np.float32 if single else np.float64)
     for i, name in enumerate(names):
