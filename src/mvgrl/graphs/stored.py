@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _STRUCTURE = ("indptr.npy", "indices.npy", "weights.npy", "offsets.npy")
 PART = 2**20  # rows written at a time
+_PER_ENTRY = 40  # bytes per entry of the adjacency while it is loaded: double precision, and its transpose
 
 
 class StoredGraph:
@@ -95,6 +96,11 @@ class StoredGraph:
     def notes(self) -> tuple[str, ...]:
         """What was changed when the graph was read."""
         return tuple(self.manifest.get("notes", ()))
+
+    @property
+    def version(self) -> str:
+        """The version of mvgrl that wrote the graph."""
+        return str(self.manifest.get("version", "unknown"))
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -164,6 +170,7 @@ class StoredGraph:
         from mvgrl.graphs.graph import Graph
         from mvgrl.graphs.named import NamedGraph
 
+        self._check_fits()
         files.check_checksums(self.folder, self.manifest)
         weights = np.ones(len(self.indices)) if self.weights is None else np.array(self.weights, np.float64)
         entries = (weights, np.array(self.indices), _narrow(self.indptr))
@@ -183,6 +190,21 @@ class StoredGraph:
             return NamedGraph(graph, self.ids(), graph_ids, labels, sides, self.encoder)
         except (InputError, ValueError) as error:
             raise self._damaged(str(error)) from None
+
+    @property
+    def memory(self) -> int:
+        """The bytes that :meth:`load` takes: the arrays, and copies of the adjacency while it is checked."""
+        return self.size + _PER_ENTRY * len(self.indices)
+
+    def _check_fits(self) -> None:
+        from mvgrl.runtime import machine_memory
+        from mvgrl.tables.budget import as_size
+
+        if self.memory > machine_memory():
+            raise InputError(
+                f"{self.folder} needs {as_size(self.memory)} in memory, but there are {as_size(machine_memory())}; "
+                "mvgrl embed works on it from disk, with --memory"
+            )
 
     def _open_features(self) -> Any:
         if not self.width:

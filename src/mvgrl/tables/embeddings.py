@@ -16,20 +16,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from mvgrl.errors import InputError, shown
-from mvgrl.parsing import parse_json
+from mvgrl.errors import InputError
+from mvgrl.tables import mapped_embeddings
 from mvgrl.tables.arrays import read_npy
 from mvgrl.tables.atomic import atomic_write, check_writable
-from mvgrl.tables.columns import Place, check_not_unnamed, has_lists, to_ids, to_numbers
+from mvgrl.tables.columns import Place, to_ids
 from mvgrl.tables.ids import Keyed, read_keyed
 from mvgrl.tables.names import check_text
 from mvgrl.tables.paths import SEPARATORS, check_input_file, check_not_input, check_output_file
+from mvgrl.tables.vector_columns import COLUMNS_KEY, columns_used, table_vectors
 
 EXTENSIONS = (".parquet", *SEPARATORS, ".npy")
 BATCH = 2**22  # numbers converted at a time: 16 megabytes
-_NOT_FEATURES = ("label", "class", "split")  # columns of a table that are not part of the vectors
 _PLACE = Place("the embeddings")
-_COLUMNS_KEY = b"mvgrl.columns"  # in the metadata of a Parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,59 +111,19 @@ def read_embeddings(
     path = Path(path)
     columns: tuple[str, ...] = ()
     extension = check_input_file(path, EXTENSIONS)
+    mapped = False
     if memory is not None and extension in (".npy", ".parquet"):
-        from mvgrl.tables.mapped_embeddings import map_numpy, map_parquet, size_of
-
-        if size_of(path) > memory:
-            if extension == ".npy":
-                vectors = map_numpy(path)
-                rows = _read_ids(path, len(vectors), id_column)
-                return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides)
-            return map_parquet(path, id_column)
+        mapped = mapped_embeddings.size_of(path) > memory
     if extension == ".npy":
-        vectors = _read_numpy(path)
+        vectors = mapped_embeddings.map_numpy(path) if mapped else _read_numpy(path)
         rows = _read_ids(path, len(vectors), id_column)
+    elif mapped:
+        rows, vectors, columns = mapped_embeddings.map_parquet(path, id_column)
     else:
         table, rows = read_keyed(path, id_column, number_rows=True)
         vectors = table_vectors(table, rows.place)
         columns = columns_used(table.schema)
     return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides, columns)
-
-
-def columns_used(schema: Any) -> tuple[str, ...]:
-    """Return the columns of a node table that the vectors of a Parquet file were made from; none if unknown."""
-    try:
-        names = parse_json((schema.metadata or {}).get(_COLUMNS_KEY, b"[]").decode())
-    except ValueError:  # metadata of something else
-        return ()
-    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
-
-
-def vector_columns(schema: Any, place: Place) -> tuple[list[str], bool]:
-    """Return the columns with the vectors among those that are not ids, and whether it is one column of lists."""
-    lists = [one.name for one in schema if has_lists(one)]
-    if lists:
-        if len(lists) > 1 and "embedding" not in lists:
-            listed = ", ".join(map(shown, lists[:10]))
-            raise InputError(f"{place.name} has several columns of lists, {listed}; name the one to use 'embedding'")
-        return ["embedding" if "embedding" in lists else lists[0]], True
-    names = [name for name in schema.names if name not in _NOT_FEATURES]
-    check_not_unnamed(names, place)
-    if not names:
-        raise InputError(f"{place.name} has no numeric columns besides the ids; add the embeddings")
-    return names, False
-
-
-def table_vectors(table: Any, place: Place) -> np.ndarray:
-    """Return the vectors of a table, rows × dimensions."""
-    names, is_list = vector_columns(table.schema, place)
-    if is_list:
-        return to_numbers(place, names[0], table[names[0]]).reshape(table.num_rows, -1)
-    single = all(table.schema.field(name).type == pa.float32() for name in names)
-    vectors = np.empty((table.num_rows, len(names)), np.float32 if single else np.float64)
-    for i, name in enumerate(names):
-        vectors[:, i] = to_numbers(place, name, table[name], "use one column per number")
-    return vectors
 
 
 def _read_numpy(path: Path) -> np.ndarray:
@@ -327,7 +286,7 @@ def _checked(embeddings: Embeddings, rows: slice, dtype: Any) -> np.ndarray:
 def _write_parquet(file: BinaryIO, ids: dict[str, Any], embeddings: Embeddings) -> None:
     count, width = embeddings.vectors.shape
     types = {name: pa.int64() if pa.types.is_int64(array.type) else pa.string() for name, array in ids.items()}
-    about = {_COLUMNS_KEY: json.dumps(embeddings.columns)} if embeddings.columns else None
+    about = {COLUMNS_KEY: json.dumps(embeddings.columns)} if embeddings.columns else None
     schema = pa.schema({**types, "embedding": pa.list_(pa.float32(), width)}, metadata=about)
     # Vectors hardly ever repeat, so dictionary encoding would only take time.
     with pq.ParquetWriter(file, schema, use_dictionary=[name for name in ids if name != "id"] or False) as writer:

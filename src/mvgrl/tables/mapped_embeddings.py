@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 from mvgrl.errors import InputError, MachineError
 from mvgrl.tables.budget import check_ratio
 from mvgrl.tables.columns import Place, is_pandas_index, match_id, to_numbers
-from mvgrl.tables.embeddings import Embeddings, columns_used, table_vectors, vector_columns
 from mvgrl.tables.files import not_parquet
-from mvgrl.tables.ids import keyed
+from mvgrl.tables.ids import Keyed, keyed
 from mvgrl.tables.parquet_sizes import declared_sizes
 from mvgrl.tables.text import arrow_source
+from mvgrl.tables.vector_columns import columns_used, table_vectors, vector_columns
 
 _BLOCK = 2**22  # numbers that are converted at a time
 
@@ -64,8 +64,8 @@ def map_numpy(path: Path) -> np.ndarray:
         return array if as_it_is else _mapped(file, dtype, array.shape)
 
 
-def map_parquet(path: Path, id_column: str | None = None) -> Embeddings:
-    """Read the ids of a Parquet file, and map its vectors into memory."""
+def map_parquet(path: Path, id_column: str | None = None) -> tuple[Keyed, np.ndarray, tuple[str, ...]]:
+    """Read the ids of a Parquet file, map its vectors into memory, and return the columns they were made from."""
     place = Place(str(path))
     try:
         with pq.ParquetFile(arrow_source(path), pre_buffer=False) as file:
@@ -80,7 +80,7 @@ def map_parquet(path: Path, id_column: str | None = None) -> Embeddings:
         if isinstance(error, InputError):
             raise
         raise not_parquet(path, error) from None
-    return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides, columns_used(schema))
+    return rows, vectors, columns_used(schema)
 
 
 def _without_ids(schema: Any, id_column: str | None) -> Any:
