@@ -55,8 +55,8 @@ class FeatureWriter:
         self._files: list[ArrayWriter] = []
         self._entries = 0
 
-    def append(self, block: np.ndarray | sp.csr_array) -> None:
-        """Add the features of more nodes."""
+    def append(self, block: Any) -> None:
+        """Add the features of more nodes, an array or a CSR array."""
         sparse = sp.issparse(block)
         if self.kind == "none":
             self.kind, self.width = "sparse" if sparse else "dense", int(block.shape[1])

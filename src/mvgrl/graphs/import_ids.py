@@ -82,7 +82,8 @@ class IdWriter:
 
     def __init__(self, path: Path) -> None:
         self.path, self.rows = path, 0
-        self._numbered, self._writer, self._waiting, self._count = True, None, list[Any](), 0
+        self._numbered, self._waiting, self._count = True, list[Any](), 0
+        self._writer: Any = None
 
     def append(self, ids: Any) -> None:
         """Add the ids of more nodes, an Arrow array."""

@@ -174,7 +174,8 @@ class StoredGraph:
         files.check_checksums(self.folder, self.manifest)
         weights = np.ones(len(self.indices)) if self.weights is None else np.array(self.weights, np.float64)
         entries = (weights, np.array(self.indices), _narrow(self.indptr))
-        offsets, graph_ids, labels = None, None, self.labels()
+        offsets: Any = None
+        graph_ids, labels = None, self.labels()
         if self.count > 1:
             offsets = np.array(files.open_array(self.folder, "offsets.npy", "i", (self.count + 1,)))
         if self._has("graphs.parquet"):

@@ -69,8 +69,8 @@ class Embeddings:
 
     def select(self, rows: np.ndarray) -> Embeddings:
         """Return some of the rows, in memory."""
-        groups = (None if values is None else values[rows] for values in (self.graph_ids, self.sides))
-        return Embeddings(self.ids[rows], np.array(self.vectors[rows]), *groups, self.columns)
+        graphs, sides = (None if values is None else values[rows] for values in (self.graph_ids, self.sides))
+        return Embeddings(self.ids[rows], np.array(self.vectors[rows]), graphs, sides, self.columns)
 
     @property
     def rows(self) -> Keyed:

@@ -180,7 +180,7 @@ def _same(one: np.ndarray, a: int, other: np.ndarray, b: int, length: int) -> bo
 
 
 @compiled()
-def _slot_of(value: np.uint64, slots: int) -> int:  # pragma: no cover
+def _slot_of(value: np.uint64, slots: int) -> np.int64:  # pragma: no cover
     return np.int64((value >> np.uint64(8)) % np.uint64(slots))
 
 

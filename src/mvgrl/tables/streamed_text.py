@@ -30,7 +30,7 @@ class StreamedText(Text):
     def open(self) -> BinaryIO:
         """Open the content as bytes."""
         assert self.path is not None
-        plain = self.path.open("rb")
+        plain: BinaryIO = self.path.open("rb")
         if self.codec is not None:
             plain = cast(BinaryIO, pa.CompressedInputStream(pa.PythonFile(plain, mode="r"), self.codec))
         return cast(BinaryIO, io.BufferedReader(_Chunks(_even_lines(plain)), _CHUNK)) if self.spaces else plain
