@@ -121,3 +121,13 @@ def test_features_may_be_left_out(graph, run):
     run(f"import {graph} --features none -o GRAPH")
     assert StoredGraph.open("GRAPH").width == 0
     assert StoredGraph.open("GRAPH").labels(0, 1).tolist() == ["cats"]
+
+
+def test_classes_of_an_imported_graph_are_labels(graph, small, run, refused):
+    run(f"import {graph} -o GRAPH")
+    run(f"embed GRAPH {small} -o vectors.csv")
+    line = "evaluate vectors.csv --splits 2 --train-fraction 0.5 --val-fraction 0.2 --device cpu --json --labels"
+    assert run(f"{line} GRAPH").json == run(f"{line} nodes.csv --label-column topic").json
+    refused(f"{line} GRAPH --label-column topic", "imported graph", "--label-column")
+    run("import edges.csv -o BARE")
+    refused(f"{line} BARE", "BARE has no classes", "--label-column")

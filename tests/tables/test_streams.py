@@ -111,3 +111,19 @@ def test_parts_with_other_columns_are_refused(tmp_path):
     (tmp_path / "b.csv").write_text("source,target,x\n1,2,3\n")
     with pytest.raises(InputError, match=r"b\.csv has the columns 'source,target,x', but"):
         open_stream(tmp_path, wanted_edges())
+
+
+def test_a_long_text_that_repeats_is_not_unpacked_at_once(tmp_path):
+    texts = pa.array(["x" * 2**18] * 5000).dictionary_encode()
+    pq.write_table(pa.table({"source": texts.cast(pa.string()), "target": range(5000)}), tmp_path / "edges.parquet")
+    stream = open_stream(tmp_path / "edges.parquet", wanted_edges())
+    stream.settle(stream.names)
+    assert next(stream.batches(stream.names)).nbytes < 2**27
+
+
+def test_short_texts_are_read_in_large_batches(tmp_path):
+    texts = [f"node {i % 1000}" for i in range(2**16)]
+    pq.write_table(pa.table({"source": texts, "target": texts}), tmp_path / "edges.parquet")
+    stream = open_stream(tmp_path / "edges.parquet", wanted_edges())
+    stream.settle(stream.names)
+    assert [batch.num_rows for batch in stream.batches(stream.names)] == [2**16]

@@ -33,7 +33,7 @@ def run(
     embeddings: Path,
     /,
     *,
-    labels: Annotated[str, Parameter(help="A table (id, label), or the name of a dataset.")],
+    labels: Annotated[str, Parameter(help="A table (id, label), an imported graph, or the name of a dataset.")],
     protocol: Annotated[str | None, flag("logistic, linear, regression, clustering or svm.")] = None,
     id_column: Annotated[str | None, flag("The id column of the table of labels (id).")] = None,
     label_column: Annotated[str | None, flag("The label column of the table of labels (label).")] = None,

@@ -17,7 +17,9 @@ def run(
     /,
     *,
     output: Annotated[Path, flag("The picture: .png, .svg or .pdf.", alias="-o")],
-    labels: Annotated[str | None, flag("Colour by labels: a table (id, label), or the name of a dataset.")] = None,
+    labels: Annotated[
+        str | None, flag("Colour by labels: a table (id, label), an imported graph, or the name of a dataset.")
+    ] = None,
     id_column: Annotated[str | None, flag("The id column of the labels (id).")] = None,
     label_column: Annotated[str | None, flag("Colour by this column of the labels or embeddings (label).")] = None,
     method: Annotated[
