@@ -75,3 +75,13 @@ def test_impossible_numbers_are_rejected(k, message):
 def test_central_rows_are_nearest_to_the_mean():
     points = np.array([[0.0], [1.0], [2.2], [10.0], [12.0]])
     assert [rows.tolist() for rows in central_rows(points, np.array([0, 0, 0, 1, 1]), 2)] == [[1, 0], [3, 4]]
+
+
+def test_blocks_give_the_clusters_of_all_vectors_at_once():
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(9 * i, 1.0, (40 + i, 2)) for i in range(4)])[rng.permutation(166)]
+    expected = find_clusters(points, 4)
+    found = find_clusters(points, 4, block=7)
+    assert np.array_equal(found.labels, expected.labels)
+    assert found.per_cluster == expected.per_cluster
+    assert find_clusters(points, "auto", block=7).tried == find_clusters(points, "auto").tried

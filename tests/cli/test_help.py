@@ -14,7 +14,7 @@ import pytest
 from cyclopts import CycloptsError
 
 import mvgrl
-from mvgrl.cli import VERBS, make_app
+from mvgrl.cli import VERBS, make_app, module_of
 from mvgrl.cli.evaluate import PROTOCOLS
 from mvgrl.cli.options import Chosen, given
 from mvgrl.contrast import MODES
@@ -62,7 +62,7 @@ for words in ([], ["--help"], ["--version"], *([verb, "--help"] for verb in VERB
 @pytest.mark.parametrize("verb", VERBS)
 def test_examples_precede_the_flags_and_are_valid(verb, run):
     shown = run(f"{verb} --help").out
-    command = import_module(f"mvgrl.cli.{verb}").run
+    command = module_of(verb).run
     lines = examples(command.__doc__)
     assert len(lines) >= 2
     for line in lines:

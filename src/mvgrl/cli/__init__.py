@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
+from typing import Any
 
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
@@ -18,11 +20,16 @@ DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 
 VERBS = (
     *("demo", "embed", "train", "apply", "evaluate", "neighbors", "cluster", "links", "map", "compare", "search"),
-    *("datasets", "info", "reproduce", "report"),
+    *("import", "datasets", "info", "reproduce", "report"),
 )
 
 # Parameters whose names no file of settings has.
 _OF_TABLES = ("id_column", "label_column", "source_column", "target_column", "weight_column", "data_root")
+
+
+def module_of(verb: str) -> Any:
+    """Return the module of a verb; that of a Python keyword has an underscore at its end."""
+    return import_module(f"mvgrl.cli.{verb}{'_' if iskeyword(verb) else ''}")
 
 
 def make_app() -> App:
@@ -41,7 +48,7 @@ def make_app() -> App:
         version=mvgrl.__version__,
     )
     for place, verb in enumerate(VERBS):
-        app.command(import_module(f"mvgrl.cli.{verb}").run, name=verb, sort_key=place)
+        app.command(module_of(verb).run, name=verb, sort_key=place)
     return app
 
 

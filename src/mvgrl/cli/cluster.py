@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Seed, flag, whole
+from mvgrl.cli.options import Common, Memory, Seed, flag, whole
 from mvgrl.errors import SettingsError, shown
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def run(
     max_k: Annotated[int | None, flag("auto: the largest number of clusters to try (20).", converter=whole)] = None,
     id_column: Annotated[str | None, flag("The id column of the vectors (id).")] = None,
     seed: Seed = None,
+    memory: Memory = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
     """Group nodes into clusters by K-Means on their vectors.
@@ -39,6 +40,8 @@ def run(
     silhouette: from -1 to 1, high if its vectors are closer to each other than to other clusters. auto is the number
     from 2 to --max-k with the highest silhouette on a random sample of at most 5,000 vectors, the smaller one in a tie.
     Silhouettes are computed on such a sample too. The same --seed gives the same clusters.
+
+    Vectors that --memory does not hold stay on disk, and K-Means goes over them block by block.
 
     Parameters
     ----------
@@ -56,14 +59,15 @@ def run(
 
     check_table_output(output, "clusters.csv", (vectors,))
 
+    from mvgrl.cli.inputs import open_vectors
     from mvgrl.clusters import find_clusters
-    from mvgrl.tables.embeddings import read_embeddings
 
-    table = read_embeddings(vectors, id_column=id_column)
+    table, free = open_vectors(vectors, memory, console, id_column)
+    block = max(1, free // (4 * 8 * table.vectors.shape[1])) if table.on_disk else None
     if number != "auto" and int(number) > len(table.vectors):
         raise SettingsError(f"-k is {number}, but {vectors} has {len(table.vectors):,} vectors; use at most as many")
     with console.busy("clustering"):
-        found = find_clusters(table.vectors, number, most=max_k or _MOST, seed=seed or 0)
+        found = find_clusters(table.vectors, number, most=max_k or _MOST, seed=seed or 0, block=block)
     groups = {"graph": table.graph_ids, "side": table.sides}
     columns = {name: values for name, values in groups.items() if values is not None}
     write_table(output, columns | {"id": table.ids, "cluster": found.labels})
@@ -75,8 +79,10 @@ def run(
         console.note(f"note: found {count} instead of {number} clusters; there are no more different vectors")
     if found.sample < len(table.vectors):
         console.note(f"silhouettes of a random sample of {found.sample:,} of {len(table.vectors):,} vectors")
+    if block is not None:
+        console.note(f"K-Means went over all vectors in blocks of {block:,}, from the best of ten starts on a sample")
     console.note(f"wrote {len(table.ids):,} ids in {count} clusters to {output}")
-    console.result(_outcome(table, found, output, seed or 0), _as_text(table, found))
+    console.result(_outcome(table, found, output, seed or 0), _as_text(table, found, block))
 
 
 def _number(k: str) -> int | str:
@@ -106,12 +112,12 @@ def _outcome(table: Embeddings, found: Clusters, output: Path, seed: int) -> dic
     }
 
 
-def _as_text(table: Embeddings, found: Clusters) -> str:
-    """One line per cluster, and the mean silhouette."""
+def _as_text(table: Embeddings, found: Clusters, most: int | None) -> str:
+    """One line per cluster, and the mean silhouette; at most so many vectors are compared with their mean."""
     from mvgrl.cli.lines import aligned
     from mvgrl.clusters import central_rows
 
-    central = central_rows(table.vectors, found.labels, _EXAMPLES)
+    central = central_rows(table.vectors, found.labels, _EXAMPLES, most)
     lines = aligned(
         {
             "cluster": range(len(found.sizes)),

@@ -39,8 +39,8 @@ def run(
     ----------
     graph
         A table of edges (source, target, optional weight and graph) in .csv, .tsv, .txt, .parquet, .feather or .jsonl,
-        .csv.gz and so on, a folder of such parts, or - for standard input; .graphml, .gml, .gexf, .npz; a folder in TU
-        or Planetoid format; or the name of a dataset.
+        .csv.gz and so on, a folder of such parts, or - for standard input; .graphml, .gml, .gexf, .npz; a folder from
+        mvgrl import, or in TU or Planetoid format; or the name of a dataset.
     output
         .parquet (id, embedding), .csv, .tsv or .npy, by its extension.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Device, Seed, flag, whole
+from mvgrl.cli.options import Common, Device, Memory, Seed, flag, whole
 from mvgrl.errors import SettingsError, check_name, shown
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ PROTOCOLS = {
     "clustering": 10,
     "svm": 5,
 }  # the default number of splits or runs of each
+_COPIES = 6  # of the vectors in double precision, while they are scored
 SPLIT_PROTOCOLS = ("logistic", "linear", "regression")
 
 
@@ -32,7 +33,7 @@ def run(
     embeddings: Path,
     /,
     *,
-    labels: Annotated[str, Parameter(help="A table (id, label), or the name of a dataset.")],
+    labels: Annotated[str, Parameter(help="A table (id, label), an imported graph, or the name of a dataset.")],
     protocol: Annotated[str | None, flag("logistic, linear, regression, clustering or svm.")] = None,
     id_column: Annotated[str | None, flag("The id column of the table of labels (id).")] = None,
     label_column: Annotated[str | None, flag("The label column of the table of labels (label).")] = None,
@@ -47,6 +48,7 @@ def run(
     data_root: Annotated[Path | None, flag("The folder with the named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,
     device: Device = None,
+    memory: Memory = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
     """Score a table of embeddings, from mvgrl or any other tool.
@@ -67,6 +69,8 @@ def run(
     svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent, NMI, ARI and R² are at
     most 1; each is reported as mean and standard deviation. Rows without a label are not scored.
 
+    Of vectors that --memory does not hold, a random sample of the labelled rows is scored, and a note says so.
+
     Parameters
     ----------
     embeddings
@@ -84,37 +88,76 @@ def run(
     if split is not None:
         _refuse_unused("a --split file", (), {**only_linear, "split": None, "splits": splits})
 
+    from mvgrl.cli.inputs import open_vectors
     from mvgrl.cli.labels import labels_of
     from mvgrl.evaluation import summary
     from mvgrl.evaluation.checks import is_known
     from mvgrl.runtime import resolve_device
-    from mvgrl.tables.embeddings import read_embeddings
 
     where = resolve_device(device or "auto")
-    table = read_embeddings(embeddings)
+    table, free = open_vectors(embeddings, memory, console)
     names, dataset = labels_of(table, labels, id_column, label_column, data_root, console)
     if dataset is None and (label_column or "label") in table.columns:
         column = shown(label_column or "label")
         console.note(f"note: the vectors were made with the column {column} as a feature, so they contain the labels; "
                      "train again with --label-column, or with --ignore, for an honest score")  # fmt: skip
     protocol = _fitting(protocol, names, labels)
-    labelled = int(is_known(names).sum())
+    labelled, rows = int(is_known(names).sum()), len(names)
     count = splits if splits is not None else PROTOCOLS[protocol]
+    kept = _kept(table, names, free, seed or 0, console) if table.on_disk else None
     with console.busy("scoring"):
         if protocol in SPLIT_PROTOCOLS:
             fractions = train_fraction, val_fraction
-            parts, how = _parts(protocol, table, names, labels, dataset, split, fractions, splits, seed or 0)
+            options = labels, dataset, split, fractions, splits, seed or 0
+            table, names, parts, how = _sampled_parts(protocol, table, names, kept, options)
             score = {"linear": _linear, "logistic": _logistic, "regression": _regression}[protocol]
             scores, count = score(table, names, parts, seed or 0, where), len(parts)
-        elif protocol == "clustering":
+        elif kept is not None:
+            table, names, kept = table.select(kept), names[kept], None
+        if protocol == "clustering":
             scores, how = _clustering(table, names, count, seed or 0, where), f"{count} runs of K-Means"
-        else:
+        elif protocol == "svm":
             scores = _svm(table, names, count, folds or 10, seed or 0, where)
             how = f"{count} runs of nested {folds or 10}-fold cross-validation"
     means = summary(scores)
-    text = f"{_as_text(f'{protocol}: {how}', means)}\n  {'labelled rows':<20} {labelled:,} of {len(names):,}"
-    counts = {"rows": len(names), "labelled": labelled}
+    text = f"{_as_text(f'{protocol}: {how}', means)}\n  {'labelled rows':<20} {labelled:,} of {rows:,}"
+    counts = {"rows": rows, "labelled": labelled} | ({"sampled": len(names)} if len(names) < labelled else {})
     console.result({"protocol": protocol, "splits": count, **means, **counts}, text)
+
+
+def _kept(table: Embeddings, names: np.ndarray, free: int, seed: int, console: Console) -> np.ndarray | None:
+    """Return a random sample of the labelled rows, as many as fit into memory with what scoring them takes."""
+    import numpy as np
+
+    from mvgrl.evaluation.checks import is_known
+
+    most = max(1000, free // (_COPIES * 8 * table.vectors.shape[1]))
+    known = np.flatnonzero(is_known(names))
+    if len(known) > most:
+        known = np.sort(np.random.default_rng(seed).choice(known, most, replace=False))
+        console.note(f"scored on a random sample of {most:,} of the labelled rows, which is what memory holds")
+    return known
+
+
+def _sampled_parts(
+    protocol: str, table: Embeddings, names: np.ndarray, kept: np.ndarray | None, options: Any
+) -> tuple[Embeddings, np.ndarray, list[dict[str, np.ndarray]], str]:
+    """Return the vectors and labels to score, the splits of their rows, and how the splits were made.
+
+    Given splits are made of all rows and reduced to those that are kept; random splits are made of the latter.
+    """
+    import numpy as np
+
+    if kept is None:
+        return table, names, *_parts(protocol, table, names, *options)
+    _, dataset, split, fractions, splits, _ = options
+    given = split is not None or (dataset is not None and dataset.splits is not None)
+    if not given or (split is None and any(value is not None for value in (*fractions, splits))):
+        table, names = table.select(kept), names[kept]
+        return table, names, *_parts(protocol, table, names, *options)
+    parts, how = _parts(protocol, table, names, *options)
+    inside = [{part: np.flatnonzero(np.isin(kept, rows)) for part, rows in one.items()} for one in parts]
+    return table.select(kept), names[kept], inside, how
 
 
 def _fitting(protocol: str | None, names: np.ndarray, labels: str) -> str:

@@ -27,8 +27,9 @@ def run(
     mvgrl info model
     ```
 
-    For a graph: sizes, components, degrees, features, labels, and what mvgrl embed would choose for it. For a model:
-    what it was trained on, its settings, and how the training went.
+    For a graph: sizes, components, degrees, features, labels, and what mvgrl embed would choose for it; for one that
+    was imported, also its size on disk and in memory. For a model: what it was trained on, its settings, and how the
+    training went.
 
     Parameters
     ----------
@@ -36,12 +37,16 @@ def run(
         A model's folder, or a graph as in mvgrl embed.
     """
     console = Console(common)
+
+    from mvgrl.graphs.stored_files import is_stored
+
     if Path(model_or_graph, "config.json").exists():
         values = _model(Path(model_or_graph))
     else:
         from mvgrl.cli.inputs import open_graph
 
-        values = _graph(open_graph(model_or_graph, source, console))
+        on_disk = _on_disk(Path(model_or_graph)) if is_stored(model_or_graph) else {}
+        values = on_disk if "degree" in on_disk else _graph(open_graph(model_or_graph, source, console)) | on_disk
     console.result(values, _as_text(values))
 
 
@@ -75,6 +80,30 @@ def _model(folder: Path) -> dict[str, Any]:
         "about": about,
         "settings": settings.to_dict(),
         "output": output.to_dict(),
+    }
+
+
+def _on_disk(folder: Path) -> dict[str, Any]:
+    """Describe an imported graph: its files and, if it is larger than memory, what can be said without reading it."""
+    import numpy as np
+
+    from mvgrl.graphs.stored import StoredGraph
+    from mvgrl.runtime import machine_memory
+    from mvgrl.tables.budget import as_size
+
+    stored = StoredGraph.open(folder)
+    files = {"on_disk": as_size(stored.size), "in_memory": as_size(stored.memory), "imported_with": stored.version}
+    if stored.memory <= machine_memory():
+        return files
+    degrees = np.diff(stored.indptr)
+    mean = round(2 * stored.edges / stored.nodes, 2)
+    return {
+        **{"kind": "graph", "nodes": stored.nodes, "edges": stored.edges, "graphs": stored.count},
+        "degree": {"min": int(degrees.min()), "mean": mean, "max": int(degrees.max())},
+        **{"isolated_nodes": int((degrees == 0).sum()), "weighted": stored.weighted, "features": stored.width},
+        "ids": f"{stored.ids(0, 1)[0]} … {stored.ids(stored.nodes - 1)[0]}",
+        **({"notes": list(stored.notes)} if stored.notes else {}),
+        **files,
     }
 
 

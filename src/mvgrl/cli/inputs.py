@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mvgrl.cli.options import Source
     from mvgrl.datasets import Dataset
     from mvgrl.graphs.named import NamedGraph
+    from mvgrl.tables.embeddings import Embeddings
     from mvgrl.tables.encoders import TableEncoder
 
 
@@ -39,6 +40,30 @@ def open_graph(
             return read(graph, **reading(source), features=features, encoder=encoder)
     check_dataset_flags(graph, source)
     return open_dataset(graph, source.data_root, console).named()
+
+
+def open_vectors(
+    path: Path, memory: str | None, console: Console, id_column: str | None = None
+) -> tuple[Embeddings, int]:
+    """Read vectors; return them with the bytes of memory to work with.
+
+    They stay on disk if three times their size is more, which is what working on all of them at once takes.
+    """
+    from mvgrl.runtime import machine_memory, resident_memory
+    from mvgrl.tables.budget import as_size, parse_size
+    from mvgrl.tables.embeddings import read_embeddings
+
+    least, taken = 2**26, resident_memory()
+    limit = machine_memory() if memory is None else parse_size(memory)
+    if memory is not None and limit < taken + least:
+        needed = f"{as_size(taken)} are taken by the program itself; use at least {as_size(taken + least)}"
+        raise SettingsError(f"--memory {memory} is too little, {needed}")
+    free = max(least, limit - taken)
+    with console.busy(f"reading {path}"):
+        table = read_embeddings(path, id_column=id_column, memory=free // 3)
+    if table.on_disk:
+        console.note(f"the vectors, {as_size(table.vectors.nbytes)}, stay on disk (memory: {as_size(limit)})")
+    return table, free
 
 
 def check_dataset_flags(graph: str, source: Source) -> None:

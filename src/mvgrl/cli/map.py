@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, Seed, flag
+from mvgrl.cli.options import Common, Memory, Seed, flag
 from mvgrl.errors import SettingsError, check_name
 
 
@@ -17,7 +17,9 @@ def run(
     /,
     *,
     output: Annotated[Path, flag("The picture: .png, .svg or .pdf.", alias="-o")],
-    labels: Annotated[str | None, flag("Colour by labels: a table (id, label), or the name of a dataset.")] = None,
+    labels: Annotated[
+        str | None, flag("Colour by labels: a table (id, label), an imported graph, or the name of a dataset.")
+    ] = None,
     id_column: Annotated[str | None, flag("The id column of the labels (id).")] = None,
     label_column: Annotated[str | None, flag("Colour by this column of the labels or embeddings (label).")] = None,
     method: Annotated[
@@ -28,6 +30,7 @@ def run(
     title: Annotated[str | None, flag("A title above the map.")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,
+    memory: Memory = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
     """Draw a table of embeddings as a map: a point per vector.
@@ -43,6 +46,8 @@ def run(
     60 points have their ids beside them. Labels have a colour each, but numbers with more than 12 different values that
     are not all integers have a colour scale; --colours decides otherwise. --layout umap needs pip install
     'mvgrl[umap]'.
+
+    Vectors that --memory does not hold stay on disk; only those of the sample are read.
 
     Parameters
     ----------
@@ -65,10 +70,10 @@ def run(
     if id_column is not None and labels is None and label_column is None:
         raise SettingsError("--id-column is only used with --labels; omit it, or add --labels")
 
+    from mvgrl.cli.inputs import open_vectors
     from mvgrl.cli.labels import labels_of
-    from mvgrl.tables.embeddings import read_embeddings
 
-    table = read_embeddings(embeddings)
+    table, _ = open_vectors(embeddings, memory, console)
     if names and len(table.vectors) > MOST_NAMES:
         raise SettingsError(f"--names is for at most {MOST_NAMES} points, but {embeddings} has "
                             f"{len(table.vectors):,} rows; omit it")  # fmt: skip

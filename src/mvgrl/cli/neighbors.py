@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, flag, whole
+from mvgrl.cli.options import Common, Memory, flag, whole
 from mvgrl.errors import InputError, SettingsError, shown
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def run(
     side: Annotated[str | None, flag("The side of the ids, if the table is of a bipartite graph.")] = None,
     approximate: Annotated[bool, flag("Search with usearch, as is done beyond a million vectors.")] = False,
     exact: Annotated[bool, flag("Compare all vectors, however many there are.")] = False,
+    memory: Memory = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
     """List the nearest nodes of one or more nodes, by the cosine of their vectors.
@@ -41,6 +42,8 @@ def run(
     nearest. Ties are in the order of the table. A vector of zeros has no direction and is nobody's neighbour. If the
     table has a column graph, neighbours may be in any graph; an id that several graphs have needs --graph; in a
     bipartite graph, an id that both sides have needs --side.
+
+    Vectors that --memory does not hold stay on disk and are compared block by block, exactly.
 
     Parameters
     ----------
@@ -61,13 +64,17 @@ def run(
 
         check_table_output(output, "neighbors.csv", (vectors,))
 
+    from mvgrl.cli.inputs import open_vectors
     from mvgrl.neighbors import nearest
-    from mvgrl.tables.embeddings import read_embeddings
 
-    table = read_embeddings(vectors, id_column=id_column)
+    table, _ = open_vectors(vectors, memory, console, id_column)
+    if table.on_disk and approximate:
+        raise SettingsError("--approximate needs an index of all vectors in memory; omit it, or use --memory with more")
     rows = _rows(table, list(dict.fromkeys(ids)), {"graph": graph, "side": side}, vectors)
     with console.busy("searching"):
-        found = nearest(table.vectors, rows, k, approximate=True if approximate else False if exact else None)
+        found = nearest(
+            table.vectors, rows, k, approximate=True if approximate else False if exact or table.on_disk else None
+        )
     if not found.exact:
         console.note(f"approximate neighbours among {len(table.vectors):,} vectors; --exact compares all of them")
     columns = _columns(table, rows, found)

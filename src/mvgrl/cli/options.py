@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
@@ -103,6 +103,16 @@ class Source:
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).", group=GRAPH)] = None
 
 
+if TYPE_CHECKING:
+    Tables = Source
+else:
+    _hints = get_type_hints(Source, include_extras=True)
+    _kept = [f for f in fields(Source) if f.name not in ("bipartite", "data_root")]
+    _made = [(f.name, _hints[f.name], field(default=f.default)) for f in _kept]
+    # The flags that describe tables of one graph, for mvgrl import.
+    Tables = Parameter(name="*")(make_dataclass("Tables", _made, frozen=True, namespace={"__module__": __name__}))
+
+
 def reading(source: Source) -> dict[str, Any]:
     """The flags about GRAPH that were given, as keyword arguments of ``read``.
 
@@ -116,6 +126,7 @@ def reading(source: Source) -> dict[str, Any]:
     return {**found, "header": False} if source.no_header else found
 
 
+Memory = Annotated[str | None, flag("Memory to use, such as 4GB (a quarter of the machine's).", group=GENERAL)]
 LARGEST_SEED = 2**32 - 1  # the largest that NumPy and scikit-learn accept
 Seed = Annotated[
     int | None,

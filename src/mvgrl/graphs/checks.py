@@ -159,7 +159,7 @@ def _check_sums(matrix: sp.csr_array) -> None:
         sums = np.asarray(matrix.sum(axis=1)).reshape(-1)
         total = sums.sum()
     if not np.isfinite(total):
-        raise _too_large(int(np.argmax(sums)))
+        raise weights_too_large(int(np.argmax(sums)))
 
 
 def check_weight_sums(sources: np.ndarray, targets: np.ndarray, weights: Any, ids: np.ndarray) -> None:
@@ -175,10 +175,11 @@ def check_weight_sums(sources: np.ndarray, targets: np.ndarray, weights: Any, id
         sums = np.bincount(sources, half, len(ids)) + np.bincount(targets, half, len(ids))
         total = sums.sum()
     if not np.isfinite(total):
-        raise _too_large(shown(ids[int(np.argmax(sums))].item()))
+        raise weights_too_large(shown(ids[int(np.argmax(sums))].item()))
 
 
-def _too_large(node: object) -> InputError:
+def weights_too_large(node: object) -> InputError:
+    """Return the error for weights whose sum is infinite."""
     return InputError(
         f"the weights are too large: their sum exceeds the range of double precision, most of it at node {node}; "
         "scale all weights down"

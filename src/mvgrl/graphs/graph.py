@@ -17,6 +17,8 @@ from mvgrl.graphs import checks
 
 logger = logging.getLogger(__name__)
 
+LOOPS_DROPPED = "self-loops dropped (every view adds one of weight 1 to every node)"
+DUPLICATES_MERGED = "duplicate edges merged"
 MADE_UNDIRECTED = "directed edges made undirected"
 
 
@@ -247,13 +249,13 @@ def _clean(
     notes = []
     loops = sources == targets
     if loops.any():
-        notes.append("self-loops dropped (every view adds one of weight 1 to every node)")
+        notes.append(LOOPS_DROPPED)
         sources, targets = sources[~loops], targets[~loops]
         weights = None if weights is None else weights[~loops]
     values = np.ones(len(sources)) if weights is None else weights
     directed = sp.csr_array(sp.coo_array((values, (sources, targets)), shape=(nodes, nodes)))
     if directed.nnz < len(sources):
-        notes.append("duplicate edges merged" + ("" if weights is None else ", their weights summed"))
+        notes.append(DUPLICATES_MERGED + ("" if weights is None else ", their weights summed"))
     if weights is None:
         directed.data[:] = 1.0
     adjacency = sp.csr_array(directed.maximum(directed.T))

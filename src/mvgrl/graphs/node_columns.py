@@ -66,14 +66,14 @@ class NodeColumns:
         taken = {*ids, *(() if label is None else (label,))}
         if self.encoder is not None:
             return self.encoder, self.encoder.transform(nodes, place, others=taken)
-        names = self._names(nodes.column_names, place, taken, label)
+        names = self.feature_columns(nodes.column_names, place, taken, label)
         if names is None:
             return None, Encoded(None, ())
         check_not_unnamed(names, place)
         chosen = parse_features(self.features)[1] is not None
         return TableEncoder.fit(nodes, names, place, text=self.text, chosen=chosen)
 
-    def _names(self, every: Sequence[str], place: Any, taken: set[str], label: str | None) -> list[str] | None:
+    def feature_columns(self, every: Sequence[str], place: Any, taken: set[str], label: str | None) -> list[str] | None:
         """Return the columns that become features, in the order of the table; None if training does not use them."""
         kind, columns = parse_features(self.features)
         wanted = (*(columns or ()), *self.ignore, *self.text)

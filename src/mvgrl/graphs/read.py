@@ -16,6 +16,7 @@ from mvgrl.errors import InputError, shown
 from mvgrl.graphs.graph import Graph
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.graphs.node_columns import NodeColumns
+from mvgrl.graphs.stored_files import is_stored
 from mvgrl.tables.arrays import read_array
 from mvgrl.tables.paths import TABLE_EXTENSIONS, check_input_file, is_standard_input, parts_of
 
@@ -42,7 +43,7 @@ def read(
     text: Sequence[str] = (),
     encoder: TableEncoder | None = None,
 ) -> NamedGraph:
-    """Read a graph from a file, by its extension, or from a folder.
+    """Read a graph from a file, by its extension, or from a folder, such as one that mvgrl import has written.
 
     ``path`` may also be a list of tables with the same columns, a folder of them, or ``-`` for a table of edges on
     standard input. ``nodes`` is the table of nodes for a table of edges, or the file of features for a matrix. Ids are
@@ -80,6 +81,9 @@ def read(
     if is_standard_input(place):
         return tables(place)
     only_tables = dict(id_column=id_column, **columns, **how, bipartite=bipartite or None, **node_columns.given)
+    if is_stored(place):
+        _refuse(f"{place} is an imported graph", nodes=nodes, label_column=label_column, **only_tables)
+        return _read_stored(place, encoder)
     if os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises an error if the name is too long
         if not _has_dataset(place) and parts_of(place):
             return tables(place)
@@ -94,6 +98,15 @@ def read(
         return _read_matrix(place, None if nodes is None else Path(nodes))
     _refuse(f"{place} contains its own nodes", nodes=nodes)
     return _read_networkx(place, label_column)
+
+
+def _read_stored(folder: Path, encoder: TableEncoder | None) -> NamedGraph:
+    """Read a graph that was imported; the columns of its nodes must be encoded as the model's."""
+    from mvgrl.graphs.stored import StoredGraph
+
+    stored = StoredGraph.open(folder)
+    stored.check_encoder(encoder)
+    return stored.load()
 
 
 def _refuse(reason: str, **given: Any) -> None:

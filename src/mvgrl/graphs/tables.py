@@ -93,11 +93,21 @@ def from_tables(
         numbered = _number_by_appearance(edges, ends, bipartite, place)
     ignored = [name for name in edges.column_names if name not in (*ends, weight, "graph")]
     notes = (*place.notes, *node_place.notes)
-    notes += (f"ignored edge columns: {_listed(ignored)}",) if ignored else ()
+    notes += ignored_note(ignored)
     if not bipartite and are_two_sides(ends) and (shared := _shared(numbered.sources, numbered.targets)):
-        notes += (f"{shared:,} ids are in both {ends[0]!r} and {ends[1]!r} and are read as the same nodes; if they are "
-                  "different things, add --bipartite (bipartite=True)",)  # fmt: skip
+        notes += (both_sides_note(shared, ends),)
     return _assemble(numbered, weights, notes)
+
+
+def ignored_note(columns: list[str]) -> tuple[str, ...]:
+    """Say which columns of the edges are not used."""
+    return (f"ignored edge columns: {_listed(columns)}",) if columns else ()
+
+
+def both_sides_note(shared: int, ends: tuple[str, str]) -> str:
+    """Say that two columns of different things share ids."""
+    return (f"{shared:,} ids are in both {ends[0]!r} and {ends[1]!r} and are read as the same nodes; if they are "
+            "different things, add --bipartite (bipartite=True)")  # fmt: skip
 
 
 def _with_graph_name(table: Any) -> Any:
@@ -241,11 +251,16 @@ def _weights(edges: Any, name: str, place: Place) -> np.ndarray:
     weights = to_numbers(place, name, edges[name])
     if weights.ndim != 1:
         raise InputError(f"{place.name}: column {shown(name)} holds lists; give one number per edge")
+    check_not_negative(weights, place)
+    return weights
+
+
+def check_not_negative(weights: np.ndarray, place: Place) -> None:
+    """Check that no weight is negative."""
     bad = np.flatnonzero(weights < 0)
     if len(bad):
         remedy = "weights must not be negative: drop the edge or transform the weights"
         raise place.error(bad[0], f"the weight is {weights[bad[0]]}; {remedy}")
-    return weights
 
 
 def _graph_columns(edges: Any, nodes: Any, place: Place, node_place: Place) -> tuple[Any, Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,16 +73,39 @@ def is_declared_category(column: Any, array: Any) -> bool:
 def _kind_of_text(values: Any, chosen: bool) -> tuple[str | None, str]:
     if not len(values):
         return None, "no values"
-    if pc.mean(pc.match_substring_regex(values, _NUMBER)).as_py() >= _MOSTLY:
-        return "number", ""
-    if _times(values) is not None:
-        return "date", ""
-    words = pc.mean(pc.list_value_length(pc.utf8_split_whitespace(values))).as_py()
+    dated = _times(values) is not None
     distinct = pc.count_distinct(values).as_py()
-    repeated = distinct < len(values) if words < _SHORT else 10 * distinct <= len(values)
-    if distinct <= MOST_LEVELS and repeated:
+    return decide_text(len(values), count_numbers(values), dated, count_words(values), lambda: distinct, chosen)
+
+
+def count_numbers(values: Any) -> int:
+    """Count the texts that are written as numbers."""
+    return int(pc.sum(pc.match_substring_regex(values, _NUMBER)).as_py() or 0)
+
+
+def count_words(values: Any) -> int:
+    """Count the words of all texts."""
+    return int(pc.sum(pc.list_value_length(pc.utf8_split_whitespace(values))).as_py() or 0)
+
+
+def are_times(values: Any, zone: str | None) -> bool:
+    """Return whether all texts are dates or times in ISO format, with or without a time zone."""
+    return _cast_times(values, zone) is not None
+
+
+def decide_text(
+    count: int, numbers: int, dated: bool, words: int, distinct: Callable[[], int], chosen: bool
+) -> tuple[str | None, str]:
+    """Decide what a column with ``count`` texts holds, from what is known about all of them; see :func:`kind_of`."""
+    if numbers / count >= _MOSTLY:
+        return "number", ""
+    if dated:
+        return "date", ""
+    each, different = words / count, distinct()
+    repeated = different < count if each < _SHORT else 10 * different <= count
+    if different <= MOST_LEVELS and repeated:
         return "category", ""
-    if words < 2 and distinct >= _MOSTLY * len(values) and not chosen:
+    if each < 2 and different >= _MOSTLY * count and not chosen:
         return None, "a different word in almost every row"
     return "text", ""
 
@@ -105,8 +129,11 @@ def texts(place: Place, name: str, array: Any) -> Any:
         ) from None
 
 
-def values_of(place: Place, name: str, array: Any, kind: str) -> tuple[np.ndarray, list[str]]:
-    """Return numbers, booleans, dates (in years since 1970) or lists, and the texts that count as missing numbers."""
+def values_of(place: Place, name: str, array: Any, kind: str, *, mostly: bool = True) -> tuple[np.ndarray, list[str]]:
+    """Return numbers, booleans, dates (in years since 1970) or lists, and the texts that count as missing numbers.
+
+    Such texts are an error if they are more than a tenth of the values, unless ``mostly`` is false.
+    """
     if kind == "list" and not has_lists(array):
         raise InputError(f"{place.name}: column {shown(name)} holds {array.type}, but lists of numbers are needed")
     odd: list[str] = []
@@ -115,7 +142,7 @@ def values_of(place: Place, name: str, array: Any, kind: str) -> tuple[np.ndarra
     elif kind == "date":
         values = _years(place, name, array)
     else:
-        values, odd = _numbers(place, name, array)
+        values, odd = _numbers(place, name, array, mostly)
     flat = values.reshape(len(values), -1)
     rows, columns = np.nonzero(np.isinf(flat) | (np.abs(flat) > _LIMIT))
     if len(rows):
@@ -127,13 +154,13 @@ def values_of(place: Place, name: str, array: Any, kind: str) -> tuple[np.ndarra
     return values, odd
 
 
-def _numbers(place: Place, name: str, array: Any) -> tuple[np.ndarray, list[str]]:
+def _numbers(place: Place, name: str, array: Any, mostly: bool) -> tuple[np.ndarray, list[str]]:
     types, dtype, odd = pa.types, array.type, []
     if types.is_large_string(dtype):
         text = present(array)
         known = pc.match_substring_regex(text, _NUMBER)
         share = pc.mean(known).as_py()  # None if there is no text at all
-        if share is not None and share < _MOSTLY:
+        if mostly and share is not None and share < _MOSTLY:
             row = pc.index(known, False).as_py()
             problem = f"column {shown(name)} is not numeric: {shown(text[row].as_py())}"
             raise place.error(row, f"{problem}; the model was trained with numbers")
@@ -180,9 +207,13 @@ def _times(array: Any) -> Any:
     if types.is_date(dtype) or types.is_timestamp(dtype):
         return array.cast(pa.timestamp("s"), safe=False)
     if types.is_large_string(dtype):
-        for target in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-            try:
-                return array.cast(target).cast(pa.timestamp("s"), safe=False)
-            except pa.ArrowInvalid:
-                continue
+        found = _cast_times(array, None)
+        return _cast_times(array, "UTC") if found is None else found
     return None
+
+
+def _cast_times(array: Any, zone: str | None) -> Any:
+    try:
+        return array.cast(pa.timestamp("us", zone)).cast(pa.timestamp("s"), safe=False)
+    except pa.ArrowInvalid:
+        return None

@@ -30,6 +30,14 @@ class Place:
     row: Callable[[int], str] = "row {}".format  # rows count from 0, as in pandas and Arrow; text files have lines
     notes: tuple[str, ...] = ()  # what was assumed when the table was read
 
+    def after(self, start: int) -> Place:
+        """Return the place of a part of the table that starts at a row.
+
+        >>> str(Place("people.csv").after(100).error(3, "no id"))
+        'people.csv, row 103: no id'
+        """
+        return Place(self.name, lambda row: self.row(start + row), self.notes)
+
     def error(self, row: Any, problem: str) -> InputError:
         """Return the error for one row."""
         return InputError(f"{self.name}, {self.row(int(row))}: {problem}")
@@ -139,13 +147,18 @@ def to_ids(parts: Sequence[tuple[Place, str, Any]]) -> list[Any]:
     ...                                         (Place("b"), "id", pa.chunked_array([["x"]]))])]
     [['1'], ['x']]
     """
-    arrays = [_id_array(*part) for part in parts]
+    arrays = [id_array(*part) for part in parts]
     if all(pa.types.is_int64(array.type) for array in arrays):
         return arrays
     return [array.cast(pa.large_string()) for array in arrays]
 
 
-def _id_array(place: Place, name: str, column: Any) -> Any:
+def id_array(place: Place, name: str, column: Any, *, as_text: bool = False) -> Any:
+    """Convert a column to ids: 64-bit integers if all values are integers, else text, or text in any case.
+
+    >>> id_array(Place("a"), "id", pa.chunked_array([[1.0, 2.0]])).to_pylist()
+    [1, 2]
+    """
     array = to_array(place, name, column)
     missing = array.is_null(nan_is_null=True) if pa.types.is_floating(array.type) else array.is_null()
     if pa.types.is_large_string(array.type):
@@ -155,7 +168,7 @@ def _id_array(place: Place, name: str, column: Any) -> Any:
         raise place.error(row, f"the {shown(name)} is missing; fill it in or drop the row")
     try:
         # pandas stores a column of integers with a gap as floats: convert whole floats back to integers.
-        if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        if not as_text and (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
             return array.cast(pa.int64())
     except pa.ArrowInvalid:  # fractions, or integers of more than 64 bits: text keeps them exact
         pass

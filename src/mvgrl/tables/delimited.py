@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv as csv_text
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ def parse_text(
     """Parse a text file; ``ids`` are the columns with ids, and ``float32`` matches those in single precision."""
     if dialect.separator == " ":
         text = text.with_single_spaces()
-    place = Place(text.name, lambda row: _line_of_row(text, dialect, row), dialect.notes)
+    place = Place(text.name, lambda row: line_of_row(text, dialect, row), dialect.notes)
     names = dialect.names
     check_unique_names(names, place)
     # Ids are read as text first: type inference would turn 007 into 7.
@@ -41,25 +41,40 @@ def parse_text(
                 raise
             table = _parse(text, dialect, types)
     except pa.ArrowException as error:
-        if "UTF8" in str(error):
-            raise not_utf8(text.name) from None
-        reason = shown(str(error).partition("\n")[0])[1:-1]
-        raise _uneven_line(text, dialect) or InputError(f"{text.name}: {reason}; write it again") from None
+        raise parse_error(text, dialect, error) from None
     if any(pa.types.is_binary(dtype) for dtype in table.schema.types):
         raise not_utf8(text.name)
     for name in types:
-        table = table.set_column(table.column_names.index(name), name, _parse_integers(_without_margin(table[name])))
+        table = table.set_column(table.column_names.index(name), name, parse_integers(_without_margin(table[name])))
     return table, place
 
 
+def parse_error(text: Text, dialect: Dialect, error: Exception) -> InputError:
+    """Return the error for a text that Arrow cannot parse; it names the line if there is one to blame."""
+    if "UTF8" in str(error):
+        return not_utf8(text.name)
+    reason = shown(str(error).partition("\n")[0])[1:-1]
+    return _uneven_line(text, dialect) or InputError(f"{text.name}: {reason}; write it again")
+
+
 def _parse(text: Text, dialect: Dialect, types: dict[str, Any]) -> Any:
-    return csv.read_csv(
-        text.arrow(),
-        read_options=csv.ReadOptions(skip_rows=dialect.skipped, column_names=None if dialect.header else dialect.names),
+    return csv.read_csv(text.arrow(), **csv_options(dialect, types))
+
+
+def csv_options(
+    dialect: Dialect, types: dict[str, Any], columns: Sequence[str] | None = None, block: int = 2**20
+) -> dict[str, Any]:
+    """Return Arrow's options for a text file read in blocks of bytes; ``columns`` are the ones to read."""
+    return {
+        "read_options": csv.ReadOptions(
+            skip_rows=dialect.skipped, column_names=None if dialect.header else dialect.names, block_size=block
+        ),
         # Without newlines_in_values, a quoted newline at the end of a block silently truncates its value.
-        parse_options=csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(column_types=types, decimal_point=dialect.decimal),
-    )
+        "parse_options": csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(
+            column_types=types, decimal_point=dialect.decimal, include_columns=columns
+        ),
+    }
 
 
 def _without_margin(column: Any) -> Any:
@@ -69,7 +84,7 @@ def _without_margin(column: Any) -> Any:
     return column
 
 
-def _parse_integers(column: Any) -> Any:
+def parse_integers(column: Any) -> Any:
     """Convert text to integers if every value is a canonical integer: no plus sign, no leading zeros."""
     try:
         integers = column.cast(pa.int64())
@@ -78,7 +93,7 @@ def _parse_integers(column: Any) -> Any:
     return integers if pc.all(pc.equal(integers.cast(pa.string()), column)).as_py() is not False else column
 
 
-def _line_of_row(text: Text, dialect: Dialect, row: int) -> str:
+def line_of_row(text: Text, dialect: Dialect, row: int) -> str:
     """Find the line on which a row starts, skipping empty lines; the file is read again, for error messages only."""
     try:
         with text.decoded() as file:

@@ -16,20 +16,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from mvgrl.errors import InputError, shown
-from mvgrl.parsing import parse_json
+from mvgrl.errors import InputError
+from mvgrl.tables import mapped_embeddings
 from mvgrl.tables.arrays import read_npy
 from mvgrl.tables.atomic import atomic_write, check_writable
-from mvgrl.tables.columns import Place, check_not_unnamed, has_lists, to_ids, to_numbers
+from mvgrl.tables.columns import Place, to_ids
 from mvgrl.tables.ids import Keyed, read_keyed
 from mvgrl.tables.names import check_text
 from mvgrl.tables.paths import SEPARATORS, check_input_file, check_not_input, check_output_file
+from mvgrl.tables.vector_columns import COLUMNS_KEY, columns_used, table_vectors
 
 EXTENSIONS = (".parquet", *SEPARATORS, ".npy")
 BATCH = 2**22  # numbers converted at a time: 16 megabytes
-_NOT_FEATURES = ("label", "class", "split")  # columns of a table that are not part of the vectors
 _PLACE = Place("the embeddings")
-_COLUMNS_KEY = b"mvgrl.columns"  # in the metadata of a Parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +63,16 @@ class Embeddings:
             check_text(values, name)
 
     @property
+    def on_disk(self) -> bool:
+        """Whether the vectors are in a file that is mapped into memory, as they are too many to be read."""
+        return isinstance(self.vectors, np.memmap)
+
+    def select(self, rows: np.ndarray) -> Embeddings:
+        """Return some of the rows, in memory."""
+        graphs, sides = (None if values is None else values[rows] for values in (self.graph_ids, self.sides))
+        return Embeddings(self.ids[rows], np.array(self.vectors[rows]), graphs, sides, self.columns)
+
+    @property
     def rows(self) -> Keyed:
         """The ids of the rows, for matching them with other tables."""
         return Keyed(self.ids, self.graph_ids, _PLACE, sides=self.sides)
@@ -82,11 +91,15 @@ def ids_path(path: Path) -> Path:
     return path.with_suffix(".ids.csv")
 
 
-def read_embeddings(path: str | os.PathLike[str], *, id_column: str | None = None) -> Embeddings:
+def read_embeddings(
+    path: str | os.PathLike[str], *, id_column: str | None = None, memory: int | None = None
+) -> Embeddings:
     """Read embeddings from a table, or from a NumPy file with a table of ids beside it.
 
     A table has an id column (``id``, ``node``, ``node_id`` or the one given) and either a column of lists
-    (``embedding``, or the only such column) or one column per dimension. Rows without ids are numbered from 0.
+    (``embedding``, or the only such column) or one column per dimension. Rows without ids are numbered from 0. If the
+    vectors of a Parquet or NumPy file take more than ``memory``, in bytes, they stay on disk: ``vectors`` is mapped
+    into memory.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -97,42 +110,20 @@ def read_embeddings(path: str | os.PathLike[str], *, id_column: str | None = Non
     """
     path = Path(path)
     columns: tuple[str, ...] = ()
-    if check_input_file(path, EXTENSIONS) == ".npy":
-        vectors = _read_numpy(path)
+    extension = check_input_file(path, EXTENSIONS)
+    mapped = False
+    if memory is not None and extension in (".npy", ".parquet"):
+        mapped = mapped_embeddings.size_of(path) > memory
+    if extension == ".npy":
+        vectors = mapped_embeddings.map_numpy(path) if mapped else _read_numpy(path)
         rows = _read_ids(path, len(vectors), id_column)
+    elif mapped:
+        rows, vectors, columns = mapped_embeddings.map_parquet(path, id_column)
     else:
         table, rows = read_keyed(path, id_column, number_rows=True)
-        vectors = _table_vectors(table, rows.place)
-        columns = _columns_used(table)
+        vectors = table_vectors(table, rows.place)
+        columns = columns_used(table.schema)
     return Embeddings(rows.ids, vectors, rows.graph_ids, rows.sides, columns)
-
-
-def _columns_used(table: Any) -> tuple[str, ...]:
-    """Return the columns of a node table that the vectors of a Parquet file were made from; none if unknown."""
-    try:
-        names = parse_json((table.schema.metadata or {}).get(_COLUMNS_KEY, b"[]").decode())
-    except ValueError:  # metadata of something else
-        return ()
-    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
-
-
-def _table_vectors(table: Any, place: Place) -> np.ndarray:
-    lists = [name for name in table.column_names if has_lists(table[name])]
-    if lists:
-        if len(lists) > 1 and "embedding" not in lists:
-            listed = ", ".join(map(shown, lists[:10]))
-            raise InputError(f"{place.name} has several columns of lists, {listed}; name the one to use 'embedding'")
-        name = "embedding" if "embedding" in lists else lists[0]
-        return to_numbers(place, name, table[name]).reshape(table.num_rows, -1)
-    names = [name for name in table.column_names if name not in _NOT_FEATURES]
-    check_not_unnamed(names, place)
-    if not names:
-        raise InputError(f"{place.name} has no numeric columns besides the ids; add the embeddings")
-    single = all(table.schema.field(name).type == pa.float32() for name in names)
-    vectors = np.empty((table.num_rows, len(names)), np.float32 if single else np.float64)
-    for i, name in enumerate(names):
-        vectors[:, i] = to_numbers(place, name, table[name], "use one column per number")
-    return vectors
 
 
 def _read_numpy(path: Path) -> np.ndarray:
@@ -295,7 +286,7 @@ def _checked(embeddings: Embeddings, rows: slice, dtype: Any) -> np.ndarray:
 def _write_parquet(file: BinaryIO, ids: dict[str, Any], embeddings: Embeddings) -> None:
     count, width = embeddings.vectors.shape
     types = {name: pa.int64() if pa.types.is_int64(array.type) else pa.string() for name, array in ids.items()}
-    about = {_COLUMNS_KEY: json.dumps(embeddings.columns)} if embeddings.columns else None
+    about = {COLUMNS_KEY: json.dumps(embeddings.columns)} if embeddings.columns else None
     schema = pa.schema({**types, "embedding": pa.list_(pa.float32(), width)}, metadata=about)
     # Vectors hardly ever repeat, so dictionary encoding would only take time.
     with pq.ParquetWriter(file, schema, use_dictionary=[name for name in ids if name != "id"] or False) as writer:

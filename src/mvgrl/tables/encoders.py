@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -63,72 +63,78 @@ class TableEncoder:
             declared = kinds.is_declared_category(table[name], array)
             return array, *(("category", "") if declared else kinds.kind_of(place, name, array, chosen=chosen))
 
-        problems = _Problems(place)
+        problems = Problems(place)
         looked = problems.collect(names, look)
-        found = {kind for _, kind, _ in looked.values()}
-        scaled = bool(found & {"category", "text"}) and bool(found & {"number", "date", "list"})
-        notes: list[str] = []
+        scaled = is_scaled([kind for _, kind, _ in looked.values()])
+        odd: dict[str, list[str]] = {}
 
         def fit_column(name: str) -> tuple[ColumnEncoder, Any]:
             array, kind, _ = looked[name]
             assert kind is not None
-            encoder, block, odd = _fit_column(place, name, array, kind, scaled)
-            if odd:
-                notes.append(f"column {shown(name)}: {_examples(odd)} in place of a number counts as missing")
+            encoder, block, odd[name] = _fit_column(place, name, array, kind, scaled)
             return encoder, block
 
         fitted = problems.collect([name for name, (_, kind, _) in looked.items() if kind], fit_column)
         problems.check()
-        left_out = [f"{_plain(name)} ({why})" for name, (_, kind, why) in looked.items() if not kind]
-        if left_out:
-            notes.append(f"not used as features: {_listed(left_out)}; name a column as text to use its words")
-        if not fitted:
-            return None, Encoded(None, tuple(notes))
-        encoder = cls({name: one for name, (one, _) in fitted.items()})
-        encoder._check_names(place)
-        notes = [f"features: {encoder.summary}", *notes, *map(_label_note, encoder.like_labels)]
-        return encoder, Encoded(_joined(encoder.columns, [block for _, block in fitted.values()]), tuple(notes))
+        left_out = {name: why for name, (_, kind, why) in looked.items() if not kind}
+        encoder = cls({name: one for name, (one, _) in fitted.items()}) if fitted else None
+        notes = fit_notes(encoder, odd, left_out)
+        if encoder is None:
+            return None, Encoded(None, notes)
+        encoder.check_names(place)
+        return encoder, Encoded(_joined(encoder.columns, [block for _, block in fitted.values()]), notes)
 
     def transform(self, table: Any, place: Any, *, others: Collection[str] = ()) -> Encoded:
         """Encode a later table; ``others`` are the columns that are not meant to be features, such as the ids."""
-        from mvgrl.tables import column_kinds as kinds
-        from mvgrl.tables.columns import to_array
+        self.check_columns(table.column_names, place, others)
+        notes = self.notes_on_columns(table.column_names, others)
+        tally = Tally()
+        return Encoded(self.encode(table, place, tally), (*notes, *tally.notes(self)))
 
-        absent = [name for name in self.columns if name not in table.column_names]
+    def check_columns(self, names: Sequence[str], place: Any, others: Collection[str] = ()) -> None:
+        """Check that a table has all columns of the training table; ``others`` are not meant to be features."""
+        absent = [name for name in self.columns if name not in names]
         if absent:
-            has = [shown(name) for name in table.column_names if name not in others]
+            has = [shown(name) for name in names if name not in others]
             raise InputError(
                 f"{place.name} has no column {_listed(list(map(shown, absent)))}, which the model was trained with; "
                 f"it has {_listed(has) or 'no other columns'}"
             )
-        notes = []
-        unknown = [name for name in table.column_names if name not in self.columns and name not in others]
-        if unknown:
-            notes.append(f"ignored columns that the model was not trained with: {_listed(list(map(_plain, unknown)))}")
+
+    def notes_on_columns(self, names: Sequence[str], others: Collection[str] = ()) -> tuple[str, ...]:
+        """Say which columns of a table are not used."""
+        unknown = [name for name in names if name not in self.columns and name not in others]
+        if not unknown:
+            return ()
+        return (f"ignored columns that the model was not trained with: {_listed(list(map(_plain, unknown)))}",)
+
+    def encode(self, table: Any, place: Any, tally: Tally, *, mostly: bool = True) -> np.ndarray | sp.csr_array:
+        """Encode a table or a part of one, and count what its owner should know.
+
+        Text in place of numbers is an error if it is more than a tenth of a column, unless ``mostly`` is false.
+        """
+        from mvgrl.tables import column_kinds as kinds
+        from mvgrl.tables.columns import to_array
 
         def encode(name: str) -> Any:
             encoder, array = self.columns[name], to_array(place, name, table[name])
             if isinstance(encoder, (Categories, Words)):
                 values = kinds.texts(place, name, array)
                 block: Any = encoder.encode(values)
-                notes.extend(_unknown_levels(name, encoder, values, block))
+                tally.add_levels(name, encoder, values, block)
                 return block
             kind = encoder.kind if isinstance(encoder, Numbers) else "list"
-            values, odd = kinds.values_of(place, name, array, kind)
-            if odd:
-                notes.append(f"column {shown(name)}: {_examples(odd)} in place of a number counts as missing")
-            if isinstance(encoder, Numbers) and not encoder.missing and np.isnan(values).any():
-                count = int(np.isnan(values).sum())
-                notes.append(f"column {shown(name)}: {count:,} missing values are {encoder.median:.6g}, the median")
+            values, odd = kinds.values_of(place, name, array, kind, mostly=mostly)
+            tally.add_numbers(name, encoder, values, odd)
             try:
                 return encoder.encode(values)
             except InputError as error:
                 raise InputError(f"{place.name}: column {shown(name)}: {error}") from None
 
-        problems = _Problems(place)
+        problems = Problems(place)
         blocks = problems.collect(list(self.columns), encode)
         problems.check()
-        return Encoded(_joined(self.columns, list(blocks.values())), tuple(notes))
+        return _joined(self.columns, list(blocks.values()))
 
     @property
     def width(self) -> int:
@@ -186,12 +192,73 @@ class TableEncoder:
             columns[name] = column_encoder(one, next(rows) if one.get("kind") == "text" else None)
         return cls(columns)
 
-    def _check_names(self, place: Any) -> None:
+    def check_names(self, place: Any) -> None:
+        """Check that all features have different names."""
         names = self.names
         if len(set(names)) < len(names):
             seen: set[str] = set()
             twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
             raise InputError(f"{place.name}: two columns give features named {shown(twice)}; rename one")
+
+
+def is_scaled(kinds: Collection[str | None]) -> bool:
+    """Return whether numbers are scaled in a table with columns of these kinds."""
+    return bool({*kinds} & {"category", "text"}) and bool({*kinds} & {"number", "date", "list"})
+
+
+def fit_notes(
+    encoder: TableEncoder | None, odd: Mapping[str, list[str]], left_out: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Say how the columns are encoded, which texts count as missing numbers, and which columns are left out and why."""
+    notes = [_odd_note(name, texts) for name, texts in odd.items() if texts]
+    if left_out:
+        listed = _listed([f"{_plain(name)} ({why})" for name, why in left_out.items()])
+        notes.append(f"not used as features: {listed}; name a column as text to use its words")
+    if encoder is None:
+        return tuple(notes)
+    return (f"features: {encoder.summary}", *notes, *map(_label_note, encoder.like_labels))
+
+
+class Tally:
+    """What a table, read as a whole or in parts, has that the training table does not."""
+
+    def __init__(self) -> None:
+        self.odd: dict[str, list[str]] = {}  # the first texts in place of numbers
+        self.missing: dict[str, int] = {}
+        self.unknown: dict[str, tuple[int, Any]] = {}  # rows with unknown levels, and the first of these
+
+    def add_levels(self, name: str, encoder: Any, values: Any, block: sp.csr_array) -> None:
+        """Count the values of a category that the training table does not have."""
+        if isinstance(encoder, Categories) and block.nnz < len(values):
+            example = values[int(np.flatnonzero(np.diff(block.indptr) == 0)[0])].as_py()
+            before, first = self.unknown.get(name, (0, example))
+            self.unknown[name] = (before + len(values) - block.nnz, first)
+
+    def add_numbers(self, name: str, encoder: Any, values: np.ndarray, odd: list[str]) -> None:
+        """Count missing numbers."""
+        self.add_odd(name, odd)
+        if isinstance(encoder, Numbers) and not encoder.missing and np.isnan(values).any():
+            self.missing[name] = self.missing.get(name, 0) + int(np.isnan(values).sum())
+
+    def add_odd(self, name: str, odd: list[str]) -> None:
+        """Remember the first texts in place of numbers."""
+        self.odd[name] = list(dict.fromkeys([*self.odd.get(name, ()), *odd]))[:4]
+
+    def notes(self, encoder: TableEncoder) -> Iterator[str]:
+        """Say all of it, in the order of the columns."""
+        for name, one in encoder.columns.items():
+            if name in self.unknown:
+                count, example = self.unknown[name]
+                what = "missing values" if example is None else f"values such as {shown(example)}"
+                yield f"column {shown(name)}: {count:,} rows have {what}, not seen in training; they are zeros"
+            if self.odd.get(name):
+                yield _odd_note(name, self.odd[name])
+            if name in self.missing and isinstance(one, Numbers):
+                yield f"column {shown(name)}: {self.missing[name]:,} missing values are {one.median:.6g}, the median"
+
+
+def _odd_note(name: str, odd: list[str]) -> str:
+    return f"column {shown(name)}: {_examples(odd)} in place of a number counts as missing"
 
 
 def _fit_column(place: Any, name: str, array: Any, kind: str, scaled: bool) -> tuple[ColumnEncoder, Any, list[str]]:
@@ -222,7 +289,7 @@ def _joined(columns: dict[str, ColumnEncoder], blocks: list[Any]) -> np.ndarray 
     return dense.astype(np.float32) if categories else dense
 
 
-class _Problems:
+class Problems:
     """The problems of all columns, as one error."""
 
     def __init__(self, place: Any) -> None:
@@ -246,15 +313,6 @@ class _Problems:
             problems = (problem.removeprefix(f"{self.place.name}: ") for problem in self.found)
             listed = "; ".join(f"({i}) {problem}" for i, problem in enumerate(problems, 1))
             raise InputError(f"{self.place.name} has {len(self.found)} columns that cannot become features: {listed}")
-
-
-def _unknown_levels(name: str, encoder: Any, values: Any, block: sp.csr_array) -> list[str]:
-    """Say how many values of a category the training table does not have."""
-    if not isinstance(encoder, Categories) or block.nnz == len(values):
-        return []
-    example = values[int(np.flatnonzero(np.diff(block.indptr) == 0)[0])].as_py()
-    what = "missing values" if example is None else f"values such as {shown(example)}"
-    return [f"column {shown(name)}: {len(values) - block.nnz:,} rows have {what}, not seen in training; they are zeros"]
 
 
 def _label_note(name: str) -> str:

@@ -29,7 +29,7 @@ _BATCH, _MOST_ROWS = 2**29, 2**16  # bytes and rows of a Parquet file that are u
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """What is known about a table before it is read."""
 
     is_header: Callable[[Sequence[str]], bool]
@@ -55,6 +55,17 @@ def read_edges(
     It may be a file, a list or a folder of files with the same columns, or ``-`` for standard input. ``header`` says
     whether the first line has the names of the columns; without it, and without ``separator``, both are recognised.
     """
+    return _read_all(path, wanted_edges(source_column, target_column, weight_column, separator, header))
+
+
+def wanted_edges(
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+) -> Wanted:
+    """Return what is known about a table of edges before it is read."""
     chosen = (source_column, target_column, weight_column)
     if any(name is not None for name in chosen):
         if header is False:
@@ -71,7 +82,7 @@ def read_edges(
         return {*(match_endpoints(names, source_column, target_column) or ()), *(() if graph is None else (graph,))}
 
     separator = None if separator is None else check_separator(separator)
-    return _read_all(path, _Wanted(is_header, ids, edges=True, separator=separator, header=header))
+    return Wanted(is_header, ids, edges=True, separator=separator, header=header)
 
 
 def read_nodes(
@@ -82,6 +93,11 @@ def read_nodes(
     The columns in ``text`` are read as they are written: in a text file, 007 stays 007. In a ``bipartite`` graph, the
     column ``side`` is a part of a node's id.
     """
+    return _read_all(path, wanted_nodes(id_column, text, bipartite=bipartite))
+
+
+def wanted_nodes(id_column: str | None = None, text: Collection[str] = (), *, bipartite: bool = False) -> Wanted:
+    """Return what is known about a table of nodes before it is read."""
 
     def is_header(names: Sequence[str]) -> bool:
         return match_id(names, id_column) is not None
@@ -90,7 +106,7 @@ def read_nodes(
         found = (match_id(names, id_column), match_name("graph", names), "side" if bipartite else None)
         return {*text, *(name for name in found if name is not None)}
 
-    return _read_all(path, _Wanted(is_header, ids))
+    return Wanted(is_header, ids)
 
 
 def read_rows(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
@@ -107,25 +123,26 @@ def read_rows(path: Path, id_column: str | None = None) -> tuple[Any, Place]:
         usual = ("", *ID_COLUMNS) if id_column is None else ()
         return {"graph", *usual, *(() if found is None else (found,))}
 
-    return _read(path, _Wanted(is_header, ids, keep_index=True, float32=re.compile("e[0-9]+")))
+    return read_file(path, Wanted(is_header, ids, keep_index=True, float32=re.compile("e[0-9]+")))
 
 
-def _read_all(path: Path | Sequence[Path], wanted: _Wanted) -> tuple[Any, Place]:
+def _read_all(path: Path | Sequence[Path], wanted: Wanted) -> tuple[Any, Place]:
     if not isinstance(path, Path):
         if len(path) == 1:
-            return _read(path[0], wanted)
+            return read_file(path[0], wanted)
         if not path:
             raise InputError("the list of tables is empty; give at least one")
-        return read_parts(path, f"{path[0]} and {len(path) - 1} more", partial(_read, wanted=wanted))
+        return read_parts(path, f"{path[0]} and {len(path) - 1} more", partial(read_file, wanted=wanted))
     if path.is_dir() and not is_standard_input(path):
         parts = parts_of(path)
         if not parts:
             raise InputError(f"{path} is a folder without tables; give a file, or a folder with the parts of a table")
-        return read_parts(parts, str(path), partial(_read, wanted=wanted))
-    return _read(path, wanted)
+        return read_parts(parts, str(path), partial(read_file, wanted=wanted))
+    return read_file(path, wanted)
 
 
-def _read(path: Path, wanted: _Wanted) -> tuple[Any, Place]:
+def read_file(path: Path, wanted: Wanted) -> tuple[Any, Place]:
+    """Read one file, or standard input, by its extension."""
     extension = extension_of(path)
     if is_standard_input(path):
         table, place = _read_text(standard_input(), ",", wanted)
@@ -142,15 +159,20 @@ def _read(path: Path, wanted: _Wanted) -> tuple[Any, Place]:
     return table, place
 
 
-def _read_text(text: Text, usual: str, wanted: _Wanted) -> tuple[Any, Place]:
+def _read_text(text: Text, usual: str, wanted: Wanted) -> tuple[Any, Place]:
     if text.path is None and (text.data or b"").lstrip().startswith(b"{"):
         return _read_lines(text, wanted)
     dialect = sniff(text, usual, wanted.is_header, edges=wanted.edges, separator=wanted.separator, header=wanted.header)
     return parse_text(text, dialect, wanted.ids(dialect.names), wanted.float32)
 
 
-def _read_lines(text: Text, wanted: _Wanted) -> tuple[Any, Place]:
+def _read_lines(text: Text, wanted: Wanted) -> tuple[Any, Place]:
     return read_lines(text, wanted.ids)
+
+
+def rows_at_a_time(longest: int) -> int:
+    """Return how many rows of a Parquet file are unpacked at a time; its texts take up to ``longest`` bytes per row."""
+    return max(1, min(_MOST_ROWS, _BATCH // max(1, longest)))
 
 
 def _read_parquet(path: Path) -> Any:
@@ -158,7 +180,7 @@ def _read_parquet(path: Path) -> Any:
     try:
         declared = declared_sizes(path)
         check_unpacked_size(path, declared.total)
-        rows = max(1, min(_MOST_ROWS, _BATCH // max(1, declared.longest)))
+        rows = rows_at_a_time(declared.longest)
         with pq.ParquetFile(arrow_source(path)) as file:
             batches, size = [], 0
             for batch in file.iter_batches(rows):
@@ -169,7 +191,10 @@ def _read_parquet(path: Path) -> Any:
     except InputError:
         raise
     except Exception as error:  # a damaged file may raise anything
-        reason = shown(str(error).strip().partition("\n")[0])[1:-1]
-        raise InputError(
-            f"{path} is not a Parquet file, or is truncated or damaged ({reason}); write it again"
-        ) from None
+        raise not_parquet(path, error) from None
+
+
+def not_parquet(path: Path, error: Exception) -> InputError:
+    """Return the error for a Parquet file that cannot be read."""
+    reason = shown(str(error).strip().partition("\n")[0])[1:-1]
+    return InputError(f"{path} is not a Parquet file, or is truncated or damaged ({reason}); write it again")

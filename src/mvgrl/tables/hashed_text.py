@@ -39,6 +39,21 @@ class HashedText:
         weights = _weights().fit(counts)
         return cls(np.asarray(weights.idf_, dtype=np.float64)), _table(weights, counts)
 
+    @classmethod
+    def from_counts(cls, texts_with: np.ndarray, texts: int) -> HashedText:
+        """Learn how rare the words are from the number of texts with a word of each column, and that of all texts.
+
+        >>> counted = HashedText.from_counts(HashedText.texts_with(["a graph", "graph"]), 2)
+        >>> bool((counted.idf == HashedText.fit(["a graph", "graph"]).idf).all())
+        True
+        """
+        return cls(np.log((texts + 1.0) / (texts_with + 1.0)) + 1.0)
+
+    @staticmethod
+    def texts_with(texts: Sequence[str] | np.ndarray, columns: int = COLUMNS) -> np.ndarray:
+        """Count the texts with a word of each column."""
+        return np.bincount(_counts(texts, columns).indices, minlength=columns)
+
     def transform(self, texts: Sequence[str] | np.ndarray) -> sp.csr_array:
         """Return the features of texts, with the weights of the training texts."""
         weights = _weights()

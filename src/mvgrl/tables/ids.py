@@ -52,10 +52,17 @@ def read_keyed(
     is the column with the ``value``.
     """
     table, place = read_rows(path, id_column)
+    return keyed(table, place, id_column, number_rows=number_rows, value=value)
+
+
+def keyed(
+    table: Any, place: Place, id_column: str | None = None, *, number_rows: bool = False, value: str | None = None
+) -> tuple[Any, Keyed]:
+    """Return the other columns of a table, and its ids, as :func:`read_keyed` does."""
     names = table.column_names
     check_unique_names(names, place)
     if not table.num_rows:
-        raise InputError(f"{path} has no rows; write it again")
+        raise InputError(f"{place.name} has no rows; write it again")
     id_name = _find_id(names, id_column, place, number_rows)
     (ids,) = to_ids([(place, id_name, table[id_name])]) if id_name is not None else [pa.array(range(table.num_rows))]
     graphs = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,23 @@ def read_parts(paths: Sequence[Path], name: str, read: Callable[[Path], tuple[An
         check_input_file(path, TABLE_EXTENSIONS)
     tables, places = zip(*map(read, paths), strict=True)
     names = tables[0].column_names
-    for path, table in zip(paths, tables, strict=True):
-        if sorted(table.column_names) != sorted(names):
-            theirs, ours = (shown(",".join(some), 200) for some in (table.column_names, names))
+    check_same_columns(paths, [table.column_names for table in tables])
+    columns = [join_columns([table[column] for table in tables], column, paths) for column in names]
+    return pa.table(columns, names=names), place_of_parts(paths, name, places, [table.num_rows for table in tables])
+
+
+def check_same_columns(paths: Sequence[Path], names: Sequence[Sequence[str]]) -> None:
+    """Check that all parts of a table have the columns of the first, in any order."""
+    for path, some in zip(paths, names, strict=True):
+        if sorted(some) != sorted(names[0]):
+            theirs, ours = (shown(",".join(one), 200) for one in (some, names[0]))
             raise InputError(f"{path} has the columns {theirs}, but {paths[0]} has {ours}; give only the parts of "
                              "one table")  # fmt: skip
-    starts = [0]
-    for table in tables:
-        starts.append(starts[-1] + table.num_rows)
+
+
+def place_of_parts(paths: Sequence[Path], name: str, places: Sequence[Place], rows: Sequence[int]) -> Place:
+    """Return how error messages refer to the rows of a table whose parts have so many rows."""
+    starts = [0, *accumulate(rows)]
 
     def row(number: int) -> str:
         part = min(bisect_right(starts, number) - 1, len(paths) - 1)
@@ -35,11 +45,10 @@ def read_parts(paths: Sequence[Path], name: str, read: Callable[[Path], tuple[An
 
     notes = tuple(dict.fromkeys(note for place in places for note in place.notes))
     notes = notes if len(notes) <= 3 else (*notes[:3], f"and {len(notes) - 3} more notes like these")
-    columns = [_joined([table[column] for table in tables], column, paths) for column in names]
-    return pa.table(columns, names=names), Place(name, row, notes)
+    return Place(name, row, notes)
 
 
-def _joined(columns: Sequence[Any], name: str, paths: Sequence[Path]) -> Any:
+def join_columns(columns: Sequence[Any], name: str, paths: Sequence[Path]) -> Any:
     """Concatenate the parts of a column; numbers become floats, and ids text, if one part needs it."""
     types = [column.type for column in columns]
     is_text = [pa.types.is_string(dtype) or pa.types.is_large_string(dtype) for dtype in types]

@@ -55,16 +55,20 @@ class Text:
         """
         with self.open() as file:
             data = file.read()
-        if b'"' in data:
-            data = re.sub(rb'"[^"\r\n]*"|[ \t]+', lambda found: found[0] if found[0][:1] == b'"' else b" ", data)
-        else:  # many times faster
-            data = data.replace(b"\t", b" ")
-            while b"  " in data:
-                data = data.replace(b"  ", b" ")
-        for end in (b"\n", b"\r"):
-            data = data.replace(b" " + end, end).replace(end + b" ", end)
-        data = data.strip(b" ")
-        return Text(self.name, self.path, data)
+        return Text(self.name, self.path, single_spaces(data))
+
+
+def single_spaces(data: bytes) -> bytes:
+    """Replace runs of spaces and tabs in entire lines by single spaces, except within quotes."""
+    if b'"' in data:
+        data = re.sub(rb'"[^"\r\n]*"|[ \t]+', lambda found: found[0] if found[0][:1] == b'"' else b" ", data)
+    else:  # many times faster
+        data = data.replace(b"\t", b" ")
+        while b"  " in data:
+            data = data.replace(b"  ", b" ")
+    for end in (b"\n", b"\r"):
+        data = data.replace(b" " + end, end).replace(end + b" ", end)
+    return data.strip(b" ")
 
 
 def arrow_source(path: Path) -> Any:
@@ -123,7 +127,10 @@ def _decompressed(file: BinaryIO, codec: str, name: str) -> Iterator[bytes]:
             while chunk := stream.read(_CHUNK):
                 yield chunk
     except (pa.ArrowException, OSError, EOFError) as error:
-        reason = shown(str(error).partition("\n")[0])[1:-1]
-        raise InputError(
-            f"{name} is not a {codec} file, or is truncated or damaged ({reason}); write it again"
-        ) from None
+        raise not_compressed(name, codec, error) from None
+
+
+def not_compressed(name: str, codec: str, error: Exception) -> InputError:
+    """Return the error for a compressed file that cannot be read."""
+    reason = shown(str(error).partition("\n")[0])[1:-1]
+    return InputError(f"{name} is not a {codec} file, or is truncated or damaged ({reason}); write it again")
