@@ -24,9 +24,10 @@ def test_commands_run_as_printed(tmp_path, monkeypatch, capsys):
     lines = [
         line for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL) for line in block.splitlines()
     ]
-    assert len(lines) == 5
+    assert len(lines) == 6
     here = [line.replace(" --cluster local", "") for line in lines]
-    assert sum(line != other for line, other in zip(lines, here, strict=True)) == 3
+    assert sum(line != other for line, other in zip(lines, here, strict=True)) == 4
+    assert main(["import", "edges.csv", "-o", "GRAPH"]) == 0
     for line in here:
         quick = ["--epochs", "2", "--hidden", "4"] if line.startswith(("mvgrl search", "mvgrl embed")) else []
         if line.startswith("mvgrl reproduce"):

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Common, CsvSafe, Device, MemoryLimit, Output, Overwrite, Source, Written, given
+from mvgrl.cli.options import (
+    Cluster,
+    Common,
+    CsvSafe,
+    Device,
+    MemoryLimit,
+    Output,
+    Overwrite,
+    Source,
+    Written,
+    given,
+)
 from mvgrl.errors import InputError, SettingsError, shown
 from mvgrl.settings import Output as Options
 
@@ -32,6 +43,7 @@ def run(
     csv_safe: CsvSafe = False,
     device: Device = None,
     memory: MemoryLimit = None,
+    cluster: Cluster = None,
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Embed a graph with a trained model.
@@ -76,7 +88,7 @@ def run(
     made_as = changed_output(saved, given(written), trained.model.settings.task)
     if made_as.composed:
         trained.compose(made_as)  # rejects parts that the model does not have before the graph is read
-    if (stored := _stored_run(graph, source, trained, made_as, memory, output, console)) is not None:
+    if (stored := _stored_run(graph, source, trained, made_as, memory, output, console, cluster)) is not None:
         rows, width = stored.embed(output)
         outcome = stored.outcome(output, peak_memory())
         console.note(f"wrote {rows:,} vectors of {width} to {output}")
@@ -112,10 +124,11 @@ def _stored_run(
     memory: str | None,
     written: Path,
     console: Console,
+    cluster: str | None,
 ) -> StoredRun | None:
-    """Return the job for a graph on disk that does not fit into memory; None for any other graph."""
+    """Return the job for a graph on disk that does not fit into memory, or is for a cluster; None for any other."""
     from mvgrl.automatic import Resolved
-    from mvgrl.cli.out_of_core import StoredRun, fingerprint_of, fits, memory_of, opened
+    from mvgrl.cli.out_of_core import StoredRun, check_on_disk, fingerprint_of, fits, memory_of, opened
     from mvgrl.cli.running import checkpoint_of
     from mvgrl.outofcore.job import Job, check_settings
     from mvgrl.outofcore.plan import Plan
@@ -123,17 +136,19 @@ def _stored_run(
 
     stored = opened(graph, source)
     if stored is None or trained.model.settings.task == "graph":
+        check_on_disk(graph, cluster)
         return None
     settings, limit, folder = trained.model.settings, memory_of(memory), checkpoint_of(written)
     resolved = Resolved(settings)
-    if not (folder / "job.json").exists() and fits(stored, resolved, output, limit, console):
+    continued = (folder / "job.json").exists()
+    if cluster is None and not continued and fits(stored, resolved, output, limit, console):
         return None
     check_settings(settings, training=False)
     check_streamable(written)
     _check_features(graph, stored, trained)
     plan = Plan.make(stored, settings, output, limit)
     job = Job(stored, resolved, output, folder, plan, model=fingerprint_of(trained))
-    return StoredRun(job, console, trained)
+    return StoredRun(job, console, trained, cluster)
 
 
 def _of_method(

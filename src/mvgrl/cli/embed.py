@@ -10,6 +10,7 @@ from mvgrl.cli.options import (
     Common,
     CsvSafe,
     Device,
+    Elsewhere,
     MemoryLimit,
     MethodName,
     Output,
@@ -34,6 +35,7 @@ def run(
     seed: Seed = None,
     device: Device = None,
     memory: MemoryLimit = None,
+    elsewhere: Elsewhere = Elsewhere(),  # noqa: B008
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Train on a graph and write a vector per node, or per graph for many graphs.
@@ -83,7 +85,7 @@ def run(
     from mvgrl.outofcore.written import check_streamable
 
     check_unfinished(output, resume=resume)
-    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output)
+    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output, elsewhere)
     if isinstance(job, StoredRun):
         check_streamable(output)
         with only_run(output, resume=resume), resumable(job.job.folder):

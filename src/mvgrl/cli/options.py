@@ -145,6 +145,23 @@ Cluster = Annotated[
 ]
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Elsewhere:
+    """The flags of the verbs that embed on a cluster."""
+
+    cluster: Cluster = None
+    trainers: Annotated[
+        int,
+        flag(
+            "Processes of the cluster that train together (1); their number changes the result.",
+            group=GENERAL,
+            converter=whole,
+            validator=Number(gte=1),
+        ),
+    ] = 1
+
+
 # What flags accept beyond their settings.
 _MORE_HELP = {"features": " Or columns of the node table, such as age,city; a name that is both is refused."}
 

@@ -18,7 +18,8 @@ from mvgrl.errors import InputError, SettingsError
 if TYPE_CHECKING:
     from mvgrl.automatic import Resolved
     from mvgrl.cli.console import Console
-    from mvgrl.cli.options import Source
+    from mvgrl.cli.options import Elsewhere, Source
+    from mvgrl.cluster.job import ClusterJob
     from mvgrl.graphs.stored import StoredGraph
     from mvgrl.outofcore import Job
     from mvgrl.settings import Output
@@ -32,6 +33,7 @@ class StoredRun:
     job: Job
     console: Console
     trained: Trained | None = None  # a model that was trained before
+    cluster: str | None = None  # where the stages run; None: here
     started: float = field(default_factory=time.perf_counter)
 
     def fit(self) -> Trained:
@@ -40,20 +42,28 @@ class StoredRun:
 
         job = self.job
         self._announce()
-        with _bars(self.console) as job.progress:
-            job.start(self.trained)
-            job.diffuse()
-        if self.trained is None:
-            bar = ProgressBar(job.settings, "training", quiet=not self.console.bars)
-            with Interrupts(self.console.note) as interrupts, bar:
-                self.trained = job.train([bar, interrupts])
+        with self._elsewhere() as elsewhere:
+            with _bars(self.console) as job.progress:
+                job.start(self.trained)
+                if elsewhere is not None:
+                    elsewhere.diffuse(job)
+                job.diffuse()
+            if self.trained is None:
+                if elsewhere is not None:
+                    elsewhere.train(job)
+                bar = ProgressBar(job.settings, "training", quiet=elsewhere is not None or not self.console.bars)
+                with Interrupts(self.console.note) as interrupts, bar:
+                    self.trained = job.train([bar, interrupts])
         return self.trained
 
     def embed(self, output: Path) -> tuple[int, int]:
         """Do all of it, and write the vectors; return their number and length."""
-        trained = self.fit()
-        with _bars(self.console) as self.job.progress:
-            vectors = self.job.vectors(trained)
+        with self._elsewhere() as elsewhere:
+            trained = self.fit()
+            if elsewhere is not None:
+                elsewhere.vectors(self.job, trained)
+            with _bars(self.console) as self.job.progress:
+                vectors = self.job.vectors(trained)
         return self.job.write(output, vectors)
 
     def compose(self) -> Trained:
@@ -81,6 +91,18 @@ class StoredRun:
             "peak_memory_mb": peak,
             **{"output": str(output), "seed": job.seed, "device": job.device, "choices": dict(job.resolved.choices)},
         }
+
+    @contextmanager
+    def _elsewhere(self) -> Iterator[ClusterJob | None]:
+        """Yield what runs stages on the cluster; it leaves everything in the folder, where the job finds it."""
+        if self.cluster is None:
+            yield None
+            return
+        from mvgrl.cluster.connection import connected
+        from mvgrl.cluster.job import ClusterJob
+
+        with connected(self.cluster) as ray:
+            yield ClusterJob(ray, self.console.note)
 
     def _announce(self) -> None:
         job = self.job
@@ -147,8 +169,9 @@ def stored_run(
     limit: int,
     console: Console,
     folder: Path,
+    elsewhere: Elsewhere,
 ) -> StoredRun | None:
-    """Return the job of a graph on disk that does not fit into memory; None if it does."""
+    """Return the job of a graph on disk that does not fit into memory, or is for a cluster; None for any other."""
     from mvgrl.automatic import resolve
     from mvgrl.outofcore.features import StreamedFacts
     from mvgrl.outofcore.job import Job as OutOfCore
@@ -161,14 +184,31 @@ def stored_run(
     facts = StreamedFacts(stored)
     resolved = resolve(stored, {**training, "task": "node"}, device=device, memory=limit, streamed=facts)
     output = output.for_task("node")
-    if not (folder / "job.json").exists() and fits(stored, resolved, output, limit, console):
+    continued = (folder / "job.json").exists()
+    if elsewhere.cluster is None and not continued and fits(stored, resolved, output, limit, console):
         return None
     resolved.choices["vector"] = describe(resolved.settings, output, stored.nodes)
     check_settings(resolved.settings)
     plan = Plan.make(stored, resolved.settings, output, limit)
     console.note(f"picked: {resolved.summary}")
     job = OutOfCore(stored, resolved, output, folder, plan, seed=run["seed"], device=device, facts=facts)
-    return StoredRun(job, console)
+    job.trainers = elsewhere.trainers
+    return StoredRun(job, console, cluster=elsewhere.cluster)
+
+
+def check_trainers(elsewhere: Elsewhere) -> None:
+    """Reject several trainers without a cluster."""
+    if elsewhere.trainers > 1 and elsewhere.cluster is None:
+        raise SettingsError("--trainers is the number of processes on a cluster; add --cluster, or omit it")
+
+
+def check_on_disk(graph: str, cluster: str | None) -> None:
+    """Reject a cluster for a graph that is not on disk."""
+    if cluster is not None:
+        raise SettingsError(
+            f"--cluster needs one graph on disk that all machines can read; import it first (mvgrl import {graph} -o "
+            "GRAPH), and give the folder"
+        )
 
 
 def check_fits(graph: str, sizes: tuple[int, int, int], resolved: Resolved, output: Output, memory: int) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from mvgrl.cli.configuration import RUN, read_config
 from mvgrl.cli.inputs import is_dataset, notes_of, open_graph
 from mvgrl.cli.interrupts import Interrupts
-from mvgrl.cli.options import given
-from mvgrl.cli.out_of_core import StoredRun, check_fits, memory_of, opened, stored_run
+from mvgrl.cli.options import Elsewhere, given
+from mvgrl.cli.out_of_core import StoredRun, check_fits, check_on_disk, check_trainers, memory_of, opened, stored_run
 from mvgrl.cli.spelling import spelled_as_flags
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.settings import TASKS, Output, Settings
@@ -92,13 +92,15 @@ def prepare_any(
     method: str,
     memory: str | None,
     output: Path | None,
+    elsewhere: Elsewhere,
 ) -> Job | StoredRun:
     """Do the same unless the graph is on disk and does not fit into memory; what is returned is then a job out of core.
 
     The work of such a job is kept beside its ``output``.
     """
+    check_trainers(elsewhere)
     with spelled_as_flags(given(chosen)):
-        return _prepared(graph, source, chosen, seed, device, console, method, memory, output)
+        return _prepared(graph, source, chosen, seed, device, console, method, memory, output, elsewhere)
 
 
 def _prepared(
@@ -111,6 +113,7 @@ def _prepared(
     method: str,
     memory: str | None,
     written: Path | None,
+    elsewhere: Elsewhere | None = None,
     *,
     inside: bool = False,
 ) -> Job | StoredRun:
@@ -141,9 +144,12 @@ def _prepared(
     limit = memory_of(memory)
     if own is None and not inside and (stored := opened(graph, source)) is not None:
         folder = Path(graph) if written is None else checkpoint_of(written)
-        found = stored_run(stored, training, output, run, str(where), limit, console, folder)
+        elsewhere = elsewhere or Elsewhere()
+        found = stored_run(stored, training, output, run, str(where), limit, console, folder, elsewhere)
         if found is not None:
             return found
+    if elsewhere is not None:
+        check_on_disk(graph, elsewhere.cluster)
     named = open_graph(graph, source, console, features=features)
     _check_task(graph, named, values.get("task"))
     resolved = resolve(named.graph, training, device=where, memory=None if memory is None else limit)

@@ -110,14 +110,14 @@ def _problem(
     from mvgrl.tuning import Problem
 
     values = {**read_config(chosen.config), **given(chosen)}
-    run = {"seed": 0, "device": "auto"} | {key: values.pop(key) for key in RUN if key in values}
+    run: dict[str, Any] = {"seed": 0, "device": "auto"} | {key: values.pop(key) for key in RUN if key in values}
     run |= {key: value for key, value in (("seed", seed), ("device", device)) if value is not None}
     for name in ("task", "temperature"):
         values.pop(name, None)
     made = {name: values.pop(name) for name in list(values) if name in Output.__dataclass_fields__}
-    where = str(resolve_device(str(run["device"])))
+    where = str(resolve_device(run["device"]))
     named, known, notes = _opened(graph, source, labels, console)
-    problem = Problem(named.graph, known, values, Output(**made), int(run["seed"]), where)
+    problem = Problem(named.graph, known, values, Output(**made), run["seed"], where)
     problem.settings({})  # what is wrong with them is an error before anything is trained
     return problem, notes
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, Device, MemoryLimit, MethodName, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, Device, Elsewhere, MemoryLimit, MethodName, Seed, Source, flag
 from mvgrl.errors import InputError, SettingsError
 
 
@@ -24,6 +24,7 @@ def run(
     seed: Seed = None,
     device: Device = None,
     memory: MemoryLimit = None,
+    elsewhere: Elsewhere = Elsewhere(),  # noqa: B008
     common: Common = Common(),  # noqa: B008
 ) -> None:
     """Train on a graph and save the model.
@@ -71,7 +72,7 @@ def run(
         check_unfinished(output, resume=resume)
     if print_config and method not in ("default", "mvgrl"):
         raise SettingsError(f"the method {method!r} has no settings to print; omit --print-config")
-    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output)
+    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output, elsewhere)
     if isinstance(job, StoredRun):
         settings, made_as = job.job.settings, job.job.output
         if print_config or output is None:
