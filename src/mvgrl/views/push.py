@@ -18,7 +18,6 @@ from mvgrl.runtime import compiled
 from mvgrl.views.prefetch import prefetch
 from mvgrl.views.sparsify import collect, offer, sort_row, structure
 
-
 _NEARLY_ZERO = 1e-300  # of a residual that was pushed: a zero means that the node was never met; it adds nothing
 
 
