@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
+def _prefetch(typingctx: Any, array: Any, index: Any) -> Any:
     """Fetch ``array[index]`` into the cache; the array has one dimension, and the index must be valid."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -26,3 +25,6 @@ def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
