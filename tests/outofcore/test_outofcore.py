@@ -226,8 +226,8 @@ def test_plan_grows_with_the_graph_and_names_what_fits(tmp_path: Path) -> None:
     plan = Plan.make(on_disk, settings, output, 8 * 2**30, threads=2)
     assert plan.peak <= 8 * 2**30
     assert plan.columns == WIDTH
-    smaller = Plan.make(on_disk, settings, output, 5 * 2**29, threads=2)
-    assert smaller.peak <= 5 * 2**29
+    smaller = Plan.make(on_disk, settings, output, 3 * 2**30, threads=2)
+    assert smaller.peak <= 3 * 2**30
     with pytest.raises(InputError, match="or --sample-size") as error:
         Plan.make(on_disk, settings, output, 3 * 2**29, threads=2)
     needed = int(str(error.value).split("use --memory ")[1].split("MB")[0])

@@ -15,15 +15,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from mvgrl.runtime import compiled
+from mvgrl.views.prefetch import prefetch
 from mvgrl.views.sparsify import collect, offer, sort_row, structure
 
 _NEARLY_ZERO = 1e-300  # of a residual that was pushed: a zero means that the node was never met; it adds nothing
 
 
+_AHEAD = 64  # neighbours whose residuals are fetched ahead
+
+
 @compiled(parallel=True)
 def _push_ppr(
     indptr: Any, neighbours: Any, weights: Any, degrees: Any, alpha: float, epsilon: float, threshold: float,
-    first: int, tasks: int, starts: Any, counts: Any, columns: Any, values: Any,
+    first: int, work: Any, starts: Any, counts: Any, columns: Any, values: Any,
 ) -> None:  # fmt: skip
     """Solve (I − (1−α)M) p = α e_i by Gauss–Seidel steps on the residuals above epsilon.
 
@@ -31,9 +35,9 @@ def _push_ppr(
     so that following an edge does not need the degree of its end. They are never negative and never decrease while a
     node is queued, so a node is in the queue exactly while its residual exceeds epsilon·d̂.
     """
-    nodes, stay = len(degrees), 1.0 - alpha
+    nodes, stay, tasks = len(degrees), 1.0 - alpha, len(work)
     for task in numba.prange(tasks):
-        found, residual = np.zeros(nodes), np.zeros(nodes)
+        found, residual = work[task, 0], work[task, 1]
         queue, pushed, touched = np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes + 1, np.int32)
         for row in range(task, len(counts), tasks):
             source = first + row
@@ -51,6 +55,20 @@ def _push_ppr(
                 residual[u] = _NEARLY_ZERO
                 found[u] += alpha * moved
                 flow = stay * moved
+                # In a large graph, most of the time is spent waiting for memory. So what the next nodes of the queue
+                # need is fetched ahead: first where their neighbours are, then the neighbours, then their residuals.
+                if waiting > 2:
+                    third = queue[head + 2 if head + 2 < nodes else head + 2 - nodes]
+                    prefetch(indptr, third)
+                    prefetch(degrees, third)
+                    prefetch(found, third)
+                    second = queue[head + 1 if head + 1 < nodes else head + 1 - nodes]
+                    if indptr[second] < indptr[second + 1]:
+                        prefetch(neighbours, indptr[second])
+                        prefetch(neighbours, indptr[second + 1] - 1)
+                    following = queue[head]
+                    for entry in range(indptr[following], min(indptr[following + 1], indptr[following] + _AHEAD)):
+                        prefetch(residual, neighbours[entry])
                 for entry in range(indptr[u], indptr[u + 1]):
                     v = np.uint64(neighbours[entry])  # unsigned: numba would check for negative indices
                     weight = 1.0 if weights is None else np.float64(weights[entry])
@@ -85,8 +103,10 @@ def ppr_rows(
     first: int, starts: Any, counts: Any, columns: Any, values: Any,
 ) -> None:  # fmt: skip
     """Fill in rows of personalised PageRank from ``first`` on; ``graph`` is indptr, indices and weights or None."""
-    tasks = numba.get_num_threads()
-    _push_ppr(*graph, degrees, alpha, epsilon, threshold, first, tasks, starts, counts, columns, values)
+    # Allocated by NumPy, which asks for huge pages: random access to memory is then much faster.
+    work = np.empty((numba.get_num_threads(), 2, len(degrees)))
+    work.fill(0.0)
+    _push_ppr(*graph, degrees, alpha, epsilon, threshold, first, work, starts, counts, columns, values)
 
 
 def push_ppr(
