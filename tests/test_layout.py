@@ -55,6 +55,7 @@ ORDER = (
     "clusters",
     "experiments",
     "reports",
+    "explorer",
     "cli",
     "__main__",
 )

@@ -17,7 +17,7 @@ from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError,
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 
 VERBS = (
-    *("demo", "embed", "train", "apply", "evaluate", "neighbors", "cluster", "links", "map", "compare"),
+    *("demo", "embed", "train", "apply", "evaluate", "neighbors", "cluster", "links", "map", "explore", "compare"),
     *("datasets", "info", "reproduce", "report"),
 )
 

@@ -1,0 +1,232 @@
+// One map: points by regl-scatterplot on a WebGL canvas; lines, rings and names on a canvas above it.
+
+import createScatterplot from 'regl-scatterplot';
+import { element } from './dom.js';
+import { touch } from './touch.js';
+
+const SIZES = [[2000, 7], [10000, 5], [50000, 3.5], [200000, 2.5], [Infinity, 1.6]]; // points up to this many, pixels
+const OPACITY = [[2000, 0.9], [20000, 0.8], [100000, 0.65], [Infinity, 0.45]];
+const upTo = (table, count) => table.find(([most]) => count <= most)[1];
+const cssColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+export class MapView {
+  // `on` has hover(place), select(places), clear() and moved(view).
+  constructor(parent, name, number, on) {
+    this.canvas = element('canvas', {
+      class: 'points', tabindex: 0, role: 'application', 'aria-describedby': 'keys',
+      'aria-label': name ? `Map of ${name}` : 'Map of the points',
+    });
+    this.overlay = element('canvas', { class: 'overlay', 'aria-hidden': 'true' });
+    this.box = element('div', { class: 'map' }, this.canvas, this.overlay, name ? element('h2', { text: name, class: 'map-name' }) : null);
+    parent.append(this.box);
+    this.number = number;
+    this.on = on;
+    this.marks = { selected: -1, hovered: -1, neighbors: [], edges: [] };
+    this.ready = false;
+    this.pending = Promise.resolve();
+    const { width, height } = this.box.getBoundingClientRect();
+    this.plot = createScatterplot({
+      canvas: this.canvas, width, height, spatialIndexUseWorker: false, pointSizeSelected: 0, pointOutlineWidth: 0,
+      lassoMinDelay: 8, lassoMinDist: 2, opacityInactiveMax: 0.12, opacityInactiveScale: 0.3, deselectOnEscape: false,
+      pointScaleMode: 'asinh',
+    });
+    this.plot.subscribe('pointover', (place) => on.hover(this, place));
+    this.plot.subscribe('pointout', () => on.hover(this, -1));
+    this.plot.subscribe('select', ({ points }) => on.select(points));
+    this.plot.subscribe('deselect', () => on.clear());
+    this.plot.subscribe('view', () => { this.drawOverlay(); on.moved(this); });
+    this.plot.subscribe('draw', () => { this.drawn = performance.now(); });
+    this.lassoing = false;
+    this.resizer = new ResizeObserver(() => this.resize());
+    this.resizer.observe(this.box);
+    touch(this);
+  }
+
+  get supported() { return this.plot.isSupported; }
+
+  resize() {
+    const { width, height } = this.box.getBoundingClientRect();
+    if (!width || !height || (width === this.width && height === this.height)) return;
+    [this.width, this.height] = [width, height];
+    this.plot.set({ width, height });
+    const ratio = window.devicePixelRatio || 1;
+    [this.overlay.width, this.overlay.height] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (this.ready && !this.moved) this.fit(false);
+    this.drawOverlay();
+  }
+
+  // Draw points with colour and size values in [0, 1] or class numbers; calls follow each other.
+  show(data) {
+    const task = async () => {
+      const { x, y, colour, size, colours, classes, filter, dark } = data;
+      const count = x.length;
+      const base = upTo(SIZES, count);
+      this.data = data;
+      this.plot.set({
+        backgroundColor: cssColour('--paper') || '#ffffff',
+        colorBy: 'valueA', pointColor: colours.length > 1 ? colours : [...colours, colours[0]],
+        pointColorActive: colours.length > 1 ? colours : [...colours, colours[0]],
+        pointColorHover: cssColour('--ink') || '#000000',
+        opacity: upTo(OPACITY, count), lassoColor: cssColour('--link') || '#0b5cad',
+        sizeBy: size ? 'valueB' : null,
+        pointSize: size ? Array.from({ length: 24 }, (_, i) => base * (0.6 + (2.4 * i) / 23)) : base,
+      });
+      const points = { x, y, valueA: colour, valueB: size ?? new Float32Array(count) };
+      const same = this.drawnX === x;
+      await this.plot.draw(points, {
+        zDataType: classes ? 'categorical' : 'continuous', wDataType: 'continuous',
+        ...(same ? { spatialIndex: this.plot.get('spatialIndex') } : {}),
+      });
+      this.drawnX = x;
+      if (filter) await this.plot.filter(filter, { preventEvent: true });
+      const first = !this.ready;
+      this.ready = true;
+      if (first) await this.fit(false);
+      this.highlight(data.group);
+      this.drawOverlay();
+    };
+    this.pending = this.pending.then(task, task);
+    return this.pending;
+  }
+
+  filter(places) {
+    const task = async () => {
+      if (places) await this.plot.filter(places, { preventEvent: true });
+      else await this.plot.unfilter({ preventEvent: true });
+    };
+    this.pending = this.pending.then(task, task);
+    return this.pending;
+  }
+
+  // Emphasise a group; the others fade.
+  highlight(places) {
+    if (!this.ready) return;
+    if (places && places.length) this.plot.select(Array.from(places), { preventEvent: true });
+    else this.plot.deselect({ preventEvent: true });
+  }
+
+  lasso(on) {
+    this.lassoing = on;
+    this.plot.set({ mouseMode: on ? 'lasso' : 'panZoom' });
+    this.box.classList.toggle('lassoing', on);
+  }
+
+  async fit(transition = true, places = null) {
+    if (!this.ready) return;
+    const { x, y } = this.data;
+    let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
+    const all = places ?? x.keys();
+    for (const i of all) {
+      if (x[i] < left) left = x[i];
+      if (x[i] > right) right = x[i];
+      if (y[i] < low) low = y[i];
+      if (y[i] > high) high = y[i];
+    }
+    if (!(right >= left)) return;
+    const least = places ? 0.12 : 0.01;
+    const width = Math.max(right - left, least) * 1.1;
+    const height = Math.max(high - low, least) * 1.1;
+    const area = { x: (left + right - width) / 2, y: (low + high - height) / 2, width, height };
+    this.moved = places != null;
+    await this.plot.zoomToArea(area, { transition, transitionDuration: 250 });
+    this.drawOverlay();
+  }
+
+  // Move by a share of the width and height, and zoom about a place in the canvas.
+  pan(right, up) {
+    this.moved = true;
+    this.plot.get('camera').pan([2 * right * this.aspect, 2 * up]);
+    this.plot.redraw();
+  }
+
+  zoom(factor, at = [this.width / 2, this.height / 2]) {
+    this.moved = true;
+    const centre = [((2 * at[0]) / this.width - 1) * this.aspect, 1 - (2 * at[1]) / this.height];
+    this.plot.get('camera').scale(factor, centre);
+    this.plot.redraw();
+  }
+
+  get aspect() { return this.width / this.height; }
+
+  // The visible part of the map: left, right, bottom, top.
+  get window() {
+    const inverse = this.plot.get('camera').view;
+    const [sx, sy, tx, ty] = [inverse[0], inverse[5], inverse[12], inverse[13]];
+    return [(-this.aspect - tx) / sx, (this.aspect - tx) / sx, (-1 - ty) / sy, (1 - ty) / sy];
+  }
+
+  position(place) { return place >= 0 && this.ready ? this.plot.getScreenPosition(place) : undefined; }
+
+  nearest(px, py, most = Infinity) {
+    const [left, right, low, high] = this.window;
+    const [mx, my] = [left + ((right - left) * px) / this.width, high - ((high - low) * py) / this.height];
+    const reach = Number.isFinite(most) ? (most * (right - left)) / this.width : Infinity;
+    const { x, y, filter } = this.data;
+    let [best, found] = [reach * reach, -1];
+    for (const i of filter ?? x.keys()) {
+      const distance = (x[i] - mx) ** 2 + (y[i] - my) ** 2;
+      if (distance < best) [best, found] = [distance, i];
+    }
+    return found;
+  }
+
+  inView() {
+    const [left, right, low, high] = this.window;
+    const { x, y, filter } = this.data;
+    const found = [];
+    for (const i of filter ?? x.keys()) if (x[i] >= left && x[i] <= right && y[i] >= low && y[i] <= high) found.push(i);
+    return found;
+  }
+
+  mark(marks) {
+    Object.assign(this.marks, marks);
+    this.drawOverlay();
+  }
+
+  drawOverlay() {
+    if (this.waiting) return;
+    this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.paint(); });
+  }
+
+  paint() {
+    const context = this.overlay.getContext('2d');
+    const ratio = window.devicePixelRatio || 1;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, this.width, this.height);
+    if (!this.ready) return;
+    const { selected, hovered, neighbors, edges } = this.marks;
+    const centre = this.position(selected);
+    if (centre) {
+      this.lines(context, centre, edges, cssColour('--soft'), 1, 0.7);
+      this.lines(context, centre, neighbors, cssColour('--link'), 1.5, 0.9, [5, 4]);
+      for (const place of neighbors) this.ring(context, this.position(place), 6, cssColour('--link'), 1.5);
+      this.ring(context, centre, 9, cssColour('--ink'), 2.5);
+    }
+    if (hovered >= 0) this.ring(context, this.position(hovered), 7, cssColour('--ink'), 1.5);
+  }
+
+  lines(context, centre, places, colour, width, opacity, dash = []) {
+    context.beginPath();
+    for (const place of places) {
+      const end = this.position(place);
+      if (!end) continue;
+      context.moveTo(...centre);
+      context.lineTo(...end);
+    }
+    context.setLineDash(dash);
+    Object.assign(context, { strokeStyle: colour, lineWidth: width, globalAlpha: opacity });
+    context.stroke();
+    context.setLineDash([]);
+    context.globalAlpha = 1;
+  }
+
+  ring(context, centre, radius, colour, width) {
+    if (!centre) return;
+    context.beginPath();
+    context.arc(...centre, radius, 0, 2 * Math.PI);
+    Object.assign(context, { strokeStyle: cssColour('--paper'), lineWidth: width + 2 });
+    context.stroke();
+    Object.assign(context, { strokeStyle: colour, lineWidth: width });
+    context.stroke();
+  }
+}
