@@ -115,8 +115,8 @@ const rank = (hit, wanted) => {
 // The same from `mvgrl explore --serve`. Points arrive in tiles; texts, neighbours and edges when they are needed.
 export class ServerSource {
   static async open(base) {
-    const answer = async (path) => {
-      const response = await fetch(base + path);
+    const answer = async (path, options) => {
+      const response = await fetch(base + path, options);
       if (!response.ok) throw new Error(`the server answered ${response.status}; start mvgrl explore --serve again`);
       return response;
     };
@@ -184,6 +184,11 @@ export class ServerSource {
   async search(text) {
     const found = await (await this.answer(`search?text=${encodeURIComponent(text)}`)).json();
     return found.map((one) => ({ ...one, place: this.place(one.row) }));
+  }
+
+  async idsOf(group) {
+    const body = Uint32Array.from(group, (place) => this.rows[place]);
+    return (await this.answer('ids', { method: 'POST', body })).json();
   }
 
   // The tile of a row may not be here yet.
