@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -35,7 +36,7 @@ class BrowserError(Exception):
 class Browser:
     """One browser with one page; what the page logs and requests is kept in ``logged`` and ``requested``."""
 
-    def __init__(self, timeout: float = 60.0) -> None:
+    def __init__(self, timeout: float = 30.0) -> None:
         assert PROGRAM is not None, "there is no Chromium"
         self.timeout, self.number, self.buffer = timeout, 0, b""
         self.logged: list[str] = []
@@ -123,14 +124,21 @@ class Browser:
             raise BrowserError(details.get("exception", {}).get("description", details["text"]))
         return found["result"].get("value")
 
-    def wait(self, expression: str, timeout: float | None = None) -> Any:
-        """Wait until an expression is true, and return its value."""
+    def wait(self, expression: str, timeout: float | None = None) -> None:
+        """Wait until an expression is true."""
         deadline = time.monotonic() + (timeout or self.timeout)
-        while not (value := self.run(expression)):
+        while not self.run(f"!!({expression})"):
             if time.monotonic() > deadline:
-                raise BrowserError(f"{expression} stays {value!r}; logged: {self.logged[-3:]}")
+                raise BrowserError(f"{expression} stays false; logged: {self.logged[-3:]}")
             time.sleep(0.02)
-        return value
+
+    def until(self, is_done: Callable[[], bool]) -> None:
+        """Wait until a function returns true, such as that a download has arrived."""
+        deadline = time.monotonic() + self.timeout
+        while not is_done():
+            if time.monotonic() > deadline:
+                raise BrowserError("it does not happen")
+            self.frame()
 
     def size(self, width: int, height: int, *, mobile: bool = False) -> None:
         """Set the size of the window in pixels; a mobile one is touched."""

@@ -146,6 +146,7 @@ export class Explorer {
     if (this.maps[0].lassoing) this.lasso(false);
     if (!places.length) return this.clear();
     if (places.length > 1) {
+      places = Uint32Array.from(places).sort(); // in the order of the table
       this.state.group = places;
       this.state.selected = -1;
       this.maps.forEach((map) => { map.highlight(places); map.mark({ selected: -1, neighbors: [], edges: [] }); });

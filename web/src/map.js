@@ -128,18 +128,22 @@ export class MapView {
     const height = Math.max(high - low, least) * 1.1;
     const area = { x: (left + right - width) / 2, y: (low + high - height) / 2, width, height };
     this.moved = places != null;
-    await this.plot.zoomToArea(area, { transition, transitionDuration: 250 });
+    this.fitting = this.plot.zoomToArea(area, { transition, transitionDuration: 250 });
+    await this.fitting;
+    this.fitting = null;
     this.drawOverlay();
   }
 
   // Move by a share of the width and height, and zoom about a place in the canvas.
-  pan(right, up) {
+  async pan(right, up) {
+    await this.fitting;
     this.moved = true;
     this.plot.get('camera').pan([2 * right * this.aspect, 2 * up]);
     this.plot.redraw();
   }
 
-  zoom(factor, at = [this.width / 2, this.height / 2]) {
+  async zoom(factor, at = [this.width / 2, this.height / 2]) {
+    await this.fitting;
     this.moved = true;
     const centre = [((2 * at[0]) / this.width - 1) * this.aspect, 1 - (2 * at[1]) / this.height];
     this.plot.get('camera').scale(factor, centre);

@@ -48,9 +48,9 @@ def run(
     """Write a page to look at vectors in: a map with colours, search, neighbours and groups.
 
     ```
-    mvgrl explore vectors.parquet -o page.html
-    mvgrl explore vectors.parquet --labels nodes.csv --graph edges.csv -o page.html
-    mvgrl explore vectors.parquet --compare others.parquet --labels nodes.csv -o page.html
+    mvgrl explore vectors.parquet --labels nodes.csv -o page.html
+    mvgrl explore vectors.parquet --graph edges.csv -o page.html
+    mvgrl explore vectors.parquet --compare others.parquet -o page.html
     mvgrl explore vectors.parquet --labels nodes.csv --layout pca --serve
     ```
 
@@ -121,11 +121,10 @@ def run(
 def _check_flags(
     vectors: Path, output: Path | None, serve: bool, places: tuple[str | None, str | None], k: int | None
 ) -> None:
-    if (output is None) == (not serve):
-        problem = "give one of them" if serve else "add -o page.html, or --serve"
-        raise SettingsError(
-            f"{'--serve writes no page, but --output is given' if serve else 'no page is named'}; {problem}"
-        )
+    if output is None and not serve:
+        raise SettingsError("no page is named; add -o page.html, or --serve")
+    if output is not None and serve:
+        raise SettingsError("--serve writes no page, but --output is given; omit one of them")
     if (places[0] is None) != (places[1] is None):
         raise SettingsError("--x and --y belong together; give both, or none")
     if k is not None and k < 0:

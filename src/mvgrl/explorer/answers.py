@@ -63,7 +63,9 @@ class Answers:
                 if wanted in value:
                     hits.setdefault(row, name)
         ids = self.texts[""]
-        order = sorted(hits, key=lambda row: (ids[row] != wanted, not ids[row].startswith(wanted), hits[row] != "", row))
+        order = sorted(
+            hits, key=lambda row: (ids[row] != wanted, not ids[row].startswith(wanted), hits[row] != "", row)
+        )
         return [{"row": row, "id": self._id(row), "where": hits[row]} for row in order]
 
     def ids(self, rows: np.ndarray) -> list[str]:

@@ -37,7 +37,7 @@ def page_of(contents: Contents) -> str:
     >>> import numpy as np
     >>> from mvgrl.explorer.contents import Map
     >>> page = page_of(Contents("Two", np.arange(2), (Map("", np.array([[-1.0, 0.0], [1.0, 0.0]])),)))
-    >>> "default-src 'none'" in page, "http" in page.replace("http://www.w3.org/", "").split("<body")[0]
+    >>> "default-src 'none'" in page, "src=" in page.split("<script>")[0]
     (True, False)
     """
     data = base64.b64encode(gzip.compress(pack(contents), 6, mtime=0)).decode()

@@ -33,17 +33,17 @@ def all_nearest(
     of zeros, ends in the number of vectors and cosine −1.
 
     >>> found = all_nearest(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]]), 2)
-    >>> found.rows.tolist(), found.cosines.round(2)[0].tolist()
+    >>> found.rows.tolist(), found.cosines[0].astype(float).round(2).tolist()
     ([[2, 1], [2, 0], [0, 1]], [0.71, 0.0])
     """
     known = _directions(vectors)
     asked = known if queries is None else _directions(queries)
     k = min(k, len(known) - (queries is None))
-    if exact if exact is not None else len(known) <= EXACT_UP_TO:
-        rows, cosines = _compare_all(known, asked, k, queries is None, progress)
-        return Neighbors(rows, cosines)
-    rows, cosines = _by_cells(known, asked, k, queries is None, progress)
-    return Neighbors(rows, cosines, exact=False)
+    exact = len(known) <= EXACT_UP_TO if exact is None else exact
+    rows, cosines = (_compare_all if exact else _by_cells)(known, asked, k, queries is None, progress)
+    nowhere = _is_zero(asked)
+    rows[nowhere], cosines[nowhere] = len(known), -1
+    return Neighbors(rows, cosines, exact=exact)
 
 
 def common_share(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def _compare_all(
 ) -> tuple[np.ndarray, np.ndarray]:
     step = max(1, _BLOCK // len(known))
     rows, cosines = np.empty((len(asked), k), np.int64), np.empty((len(asked), k), np.float32)
-    empty = known.abs().sum(dim=1) == 0
+    empty = torch.from_numpy(_is_zero(known))
     for start in range(0, len(asked), step):
         some = asked[start : start + step]
         found = some @ known.T
@@ -83,8 +83,12 @@ def _compare_all(
             found[torch.arange(len(some)), torch.arange(start, start + len(some))] = -torch.inf
         _keep(found, None, k, len(known), slice(start, start + len(some)), rows, cosines)
         progress(min(start + step, len(asked)), len(asked))
-    rows[(asked.abs().sum(dim=1) == 0).numpy()] = len(known)
     return rows, cosines
+
+
+def _is_zero(matrix: torch.Tensor) -> np.ndarray:
+    """Return which vectors are all zeros, and so have no direction."""
+    return np.asarray((matrix.abs().amax(dim=1) == 0).numpy())
 
 
 def _keep(
@@ -106,6 +110,7 @@ def _by_cells(
     cells = max(1, int(np.sqrt(len(known))))
     centres = _centres(known, cells)
     own = _nearest_centres(known, centres, 1)[:, 0]
+    own[_is_zero(known)] = cells  # in no cell
     order = np.argsort(own, kind="stable")
     bounds = np.searchsorted(own[order], np.arange(cells + 1))
     near = _nearest_centres(asked, centres, min(_PROBED, cells))
