@@ -99,3 +99,10 @@ def place(browser: Browser, point: int, number: int = 0) -> tuple[float, float]:
     x, y = browser.run(f"explorer.maps[{number}].position({point})")
     left, top, _, _ = map_of(browser, number)
     return left + x, top + y
+
+
+def choose(browser: Browser, menu: str, value: int) -> None:
+    """Choose an entry of a menu."""
+    browser.run(
+        f"(s => {{ s.value = {value}; s.dispatchEvent(new Event('change')); }})(document.querySelector('{menu}'))"
+    )

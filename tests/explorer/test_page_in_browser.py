@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.explorer.conftest import CLASSES, READY, class_colours, map_of, pixels_of, place, seen
+from tests.explorer.conftest import CLASSES, READY, choose, class_colours, map_of, pixels_of, place, seen
 from tools.browser import Browser
 
 from mvgrl.explorer.contents import Contents
@@ -161,7 +162,7 @@ def test_legend_shows_only_the_classes_that_are_clicked(opened):
 
 
 def test_numbers_have_a_scale_and_a_histogram_to_brush(opened, contents):
-    opened.run("const s = document.querySelector('#colour'); s.value = 1; s.dispatchEvent(new Event('change'))")
+    choose(opened, "#colour", 1)
     opened.wait("document.querySelector('.histogram')")
     opened.frame()
     assert all(pixels_of(colour, seen(opened)) == 0 for colour in class_colours()[1:2])  # no orange on the scale
@@ -188,7 +189,7 @@ def test_numbers_have_a_scale_and_a_histogram_to_brush(opened, contents):
 
 def test_size_grows_with_a_column(opened):
     small = seen(opened)
-    opened.run("const s = document.querySelector('#size'); s.value = 1; s.dispatchEvent(new Event('change'))")
+    choose(opened, "#size", 1)
     opened.frame()
     opened.run("explorer.maps[0].pending")
     large = seen(opened)
@@ -203,7 +204,7 @@ def around(browser: Browser, points: range, room: float = 14) -> list[tuple[floa
     places = np.array([place(browser, point) for point in points])
     (left, top), (right, bottom) = places.min(axis=0) - room, places.max(axis=0) + room
     corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
-    steps = [np.linspace(a, b, 6) for a, b in zip(corners, corners[1:], strict=False)]
+    steps = [np.linspace(a, b, 6) for a, b in pairwise(corners)]
     return [(float(x), float(y)) for x, y in np.concatenate(steps)]
 
 
@@ -289,8 +290,9 @@ def test_page_fits_phones_and_desktops(browser, page, width, height, dark):
     browser.dark(dark)
     browser.open(page, READY)
     assert browser.run("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
-    boxes = browser.run("""[...document.querySelectorAll('#search, #theme, canvas, .tools button, #colour, .class')].map(
-        one => one.getBoundingClientRect()).map(b => [b.left, b.right, b.width, b.height])""")
+    names = "#search, #theme, canvas, .tools button, #colour, .class"
+    boxes = browser.run(f"""[...document.querySelectorAll('{names}')].map(one => one.getBoundingClientRect()).map(
+        box => [box.left, box.right, box.width, box.height])""")
     assert len(boxes) >= 14
     for left, right, wide, high in boxes:
         assert 0 <= left < right <= width

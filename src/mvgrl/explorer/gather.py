@@ -156,7 +156,7 @@ def arranged(
         edges=gathered.edges,
         graphs=gathered.graphs,
         model=model,
-        about=_about(vectors, "brought along" if gathered.places is not None else method, maps, k),
+        about=_about(vectors, None if gathered.places is not None else method, maps, k),
         unit="graph" if gathered.graphs is not None else "point" if gathered.edges is None else "node",
     )
 
@@ -174,12 +174,12 @@ def _first_colour(columns: list[Column]) -> str | None:
     return next(iter([*named, *classes, *others]), None)
 
 
-def _about(vectors: np.ndarray, method: str, maps: list[Map], k: int) -> str:
-    names = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
+def _about(vectors: np.ndarray, method: str | None, maps: list[Map], k: int) -> str:
+    names = {"tsne": ", placed by t-SNE", "umap": ", placed by UMAP", "pca": ", placed by PCA"}
     close = "" if not k else f", {k} neighbours by cosine"
     if k and any(one.neighbors is not None and not one.neighbors.exact for one in maps):
         close += " (approximate)"
-    return f"Vectors of {vectors.shape[1]}, placed by {names.get(method, 'the coordinates ' + method)}{close}"
+    return f"Vectors of {vectors.shape[1]}{names.get(method or '', '')}{close}"
 
 
 def _reordered(graphs: SmallGraphs, rows: np.ndarray) -> SmallGraphs:
