@@ -63,6 +63,7 @@ def test_coordinates_can_be_brought_along(run, table):
     x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
     np.testing.assert_allclose(x, (np.arange(12) - 5.5) * 2 / 121, atol=1e-6)
     np.testing.assert_allclose(y, (np.arange(12.0) ** 2 - 60.5) * 2 / 121, atol=1e-6)
+    assert [column["name"] for column in shown("page.html")[0]["columns"]] == ["age", "kind"]  # the others are places
     run("explore points.parquet -o again.html --labels points.parquet --x x --y y", code=2)  # it has no vectors
 
 

@@ -81,10 +81,10 @@ def pixels_of(colour: np.ndarray, picture: np.ndarray) -> int:
 
 
 def map_of(browser: Browser, number: int = 0) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of a map, without the buttons on it."""
+    """Left, top, right and bottom of a map."""
     box = browser.run(f"(b => [b.left, b.top, b.right, b.bottom])(explorer.maps[{number}].box.getBoundingClientRect())")
     left, top, right, bottom = map(round, box)
-    return left, top, right - 60, bottom
+    return left, top, right, bottom
 
 
 def seen(browser: Browser, number: int = 0) -> np.ndarray:

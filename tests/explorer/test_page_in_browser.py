@@ -293,12 +293,12 @@ def test_page_fits_phones_and_desktops(browser, page, width, height, dark):
     names = "#search, #theme, canvas, .tools button, #colour, .class"
     boxes = browser.run(f"""[...document.querySelectorAll('{names}')].map(one => one.getBoundingClientRect()).map(
         box => [box.left, box.right, box.width, box.height])""")
-    assert len(boxes) >= 14
+    assert len(boxes) == 13
     for left, right, wide, high in boxes:
         assert 0 <= left < right <= width
         assert min(wide, high) >= 20  # large enough for a finger
     left, top, right, bottom = map_of(browser)
-    assert (right + 60 - left) * (bottom - top) > 0.35 * width * height
+    assert (right - left) * (bottom - top) > 0.35 * width * height
     picture = seen(browser)
     assert min(pixels_of(colour, picture) for colour in class_colours(dark)) > 40
 

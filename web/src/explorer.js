@@ -212,6 +212,8 @@ export class Explorer {
 
   showChosen() {
     const { state } = this;
+    const below = window.matchMedia('(max-width: 48rem)').matches && (state.group || state.selected >= 0);
+    if (below) requestAnimationFrame(() => this.chosen.scrollIntoView({ block: 'start' }));
     const clear = () => this.clear();
     if (state.group) {
       const zoom = () => this.maps.forEach((map) => map.fit(true, state.group));

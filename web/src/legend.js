@@ -38,13 +38,13 @@ function classes(state, dark, changed) {
 function histogram(state, dark, changed) {
   const index = state.colour;
   const column = state.columns[index];
-  const { low, high, least, most, bins, missing } = state.summary(index);
+  const { low, high, least, most, from, to, bins, missing } = state.summary(index);
   const { colours } = state.colours(dark);
   const range = state.filters.get(index);
   const top = Math.max(...bins, 1);
   const step = WIDTH / bins.length;
-  const value = (x) => low + ((high - low) * Math.min(Math.max(x, 0), WIDTH)) / WIDTH;
-  const place = (v) => (high > low ? (WIDTH * (v - low)) / (high - low) : 0);
+  const value = (x) => from + ((to - from) * Math.min(Math.max(x, 0), WIDTH)) / WIDTH;
+  const place = (v) => (to > from ? (WIDTH * (v - from)) / (to - from) : 0);
   const bars = Array.from(bins, (count, i) => {
     const height = count ? Math.max((HEIGHT - 4) * Math.sqrt(count / top), 1.5) : 0;
     const bar = svg('rect', { x: i * step + 0.5, y: HEIGHT - height, width: step - 1, height });
@@ -60,7 +60,10 @@ function histogram(state, dark, changed) {
   };
   if (range) cover(Math.max(place(range.low), 0), Math.min(place(range.high), WIDTH));
   const chart = svg('svg', { class: 'histogram', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': `Histogram of ${column.name}`, preserveAspectRatio: 'none' }, ...bars, brush);
-  drag(chart, cover, (from, to) => changed(() => state.brush(index, Math.abs(to - from) < 3 ? null : ends(value(Math.min(from, to)), value(Math.max(from, to)), { low, high, least, most }))));
+  drag(chart, cover, (one, other) => changed(() => {
+    const wide = Math.abs(one - other) >= 3; // a click shows everything again
+    state.brush(index, wide ? ends(value(Math.min(one, other)), value(Math.max(one, other)), { low, high, least, most }) : null);
+  }));
   const input = (name, start) => element('input', {
     type: 'number', step: 'any', 'aria-label': `${name} ${column.name}`, value: Number(start.toPrecision(6)),
     on: { change: (event) => {

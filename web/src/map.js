@@ -1,13 +1,22 @@
-// One map: points by regl-scatterplot on a WebGL canvas; lines, rings and names on a canvas above it.
+// One map: points by regl-scatterplot on a WebGL canvas; lines and rings in a drawing above it.
 
 import createScatterplot from 'regl-scatterplot';
-import { element } from './dom.js';
+import { element, svg } from './dom.js';
 import { touch } from './touch.js';
 
 const SIZES = [[2000, 7], [10000, 5], [50000, 3.5], [200000, 2.5], [Infinity, 1.6]]; // points up to this many, pixels
 const OPACITY = [[2000, 0.9], [20000, 0.8], [100000, 0.65], [Infinity, 0.45]];
+const LAYERS = ['edges', 'links', 'halo', 'rings', 'ring', 'hovered']; // from the lowest to the uppermost
 const upTo = (table, count) => table.find(([most]) => count <= most)[1];
 const cssColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const short = (value) => value.toFixed(1);
+const lines = (from, ends) => ends.map((to) => `M${from.map(short).join(' ')}L${to.map(short).join(' ')}`).join('');
+
+function circle(at, radius) {
+  if (!at) return '';
+  const [y, r] = [at[1], radius].map(short);
+  return `M${short(at[0] - radius)} ${y}a${r} ${r} 0 1 0 ${short(2 * radius)} 0a${r} ${r} 0 1 0 ${short(-2 * radius)} 0`;
+}
 
 export class MapView {
   // `on` has hover(place), select(places), clear() and moved(view).
@@ -16,7 +25,8 @@ export class MapView {
       class: 'points', tabindex: 0, role: 'application', 'aria-describedby': 'keys',
       'aria-label': name ? `Map of ${name}` : 'Map of the points',
     });
-    this.overlay = element('canvas', { class: 'overlay', 'aria-hidden': 'true' });
+    this.paths = Object.fromEntries(LAYERS.map((name) => [name, svg('path', { class: name })]));
+    this.overlay = svg('svg', { class: 'overlay', 'aria-hidden': 'true' }, ...Object.values(this.paths));
     this.box = element('div', { class: 'map' }, this.canvas, this.overlay, name ? element('h2', { text: name, class: 'map-name' }) : null);
     parent.append(this.box);
     this.number = number;
@@ -49,8 +59,6 @@ export class MapView {
     if (!width || !height || (width === this.width && height === this.height)) return;
     [this.width, this.height] = [width, height];
     this.plot.set({ width, height });
-    const ratio = window.devicePixelRatio || 1;
-    [this.overlay.width, this.overlay.height] = [Math.round(width * ratio), Math.round(height * ratio)];
     if (this.ready && !this.moved) this.fit(false);
     this.drawOverlay();
   }
@@ -60,8 +68,8 @@ export class MapView {
     const task = async () => {
       const { x, y, colour, size, colours, classes, filter, dark } = data;
       const count = x.length;
-      const base = upTo(SIZES, count);
       this.data = data;
+      const base = this.size;
       this.plot.set({
         backgroundColor: cssColour('--paper') || '#ffffff',
         colorBy: 'valueA', pointColor: colours.length > 1 ? colours : [...colours, colours[0]],
@@ -193,44 +201,31 @@ export class MapView {
   }
 
   paint() {
-    const context = this.overlay.getContext('2d');
-    const ratio = window.devicePixelRatio || 1;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, this.width, this.height);
-    if (!this.ready) return;
     const { selected, hovered, neighbors, edges } = this.marks;
     const centre = this.position(selected);
-    if (centre) {
-      this.lines(context, centre, edges, cssColour('--soft'), 1, 0.7);
-      this.lines(context, centre, neighbors, cssColour('--link'), 1.5, 0.9, [5, 4]);
-      for (const place of neighbors) this.ring(context, this.position(place), 6, cssColour('--link'), 1.5);
-      this.ring(context, centre, 9, cssColour('--ink'), 2.5);
-    }
-    if (hovered >= 0) this.ring(context, this.position(hovered), 7, cssColour('--ink'), 1.5);
+    const ends = (places) => (centre ? places.map((place) => this.position(place)).filter(Boolean) : []);
+    const others = ends(neighbors);
+    const near = this.ready ? this.radius : 0;
+    const rings = others.map((at) => circle(at, near + 3)).join('');
+    const ring = centre ? circle(centre, near + 5) : '';
+    const above = hovered >= 0 ? circle(this.position(hovered), near + 3) : '';
+    this.draw('edges', lines(centre, ends(edges)));
+    this.draw('links', lines(centre, others));
+    this.draw('halo', rings + ring + above);
+    this.draw('rings', rings);
+    this.draw('ring', ring);
+    this.draw('hovered', above);
   }
 
-  lines(context, centre, places, colour, width, opacity, dash = []) {
-    context.beginPath();
-    for (const place of places) {
-      const end = this.position(place);
-      if (!end) continue;
-      context.moveTo(...centre);
-      context.lineTo(...end);
-    }
-    context.setLineDash(dash);
-    Object.assign(context, { strokeStyle: colour, lineWidth: width, globalAlpha: opacity });
-    context.stroke();
-    context.setLineDash([]);
-    context.globalAlpha = 1;
+  draw(name, path) { this.paths[name].setAttribute('d', path); }
+
+  // The radius of a point in pixels: it grows with the zoom, ever more slowly.
+  get radius() {
+    const zoom = this.plot.get('camera').scaling[0];
+    const grown = zoom > 1 ? Math.asinh(zoom) / Math.asinh(1) : zoom;
+    return Math.max(3, (this.size * grown) / 2);
   }
 
-  ring(context, centre, radius, colour, width) {
-    if (!centre) return;
-    context.beginPath();
-    context.arc(...centre, radius, 0, 2 * Math.PI);
-    Object.assign(context, { strokeStyle: cssColour('--paper'), lineWidth: width + 2 });
-    context.stroke();
-    Object.assign(context, { strokeStyle: colour, lineWidth: width });
-    context.stroke();
-  }
+  // The diameter of a point that is not zoomed: smaller on a phone and where there are many.
+  get size() { return upTo(SIZES, this.data.x.length) * Math.min(1, Math.max(0.7, Math.sqrt(Math.min(this.width, this.height) / 700))); }
 }

@@ -110,12 +110,15 @@ function classCounts(column) {
 // The range that the colours cover: all of it, or without the outer percent where a few values stretch it.
 function spread(values) {
   const known = Float64Array.from(values).filter((value) => value === value).sort();
-  if (!known.length) return { low: 0, high: 0, least: 0, most: 0, bins: new Uint32Array(BINS), missing: values.length };
+  if (!known.length) return { low: 0, high: 0, least: 0, most: 0, from: 0, to: 0, bins: new Uint32Array(BINS), missing: values.length };
   const at = (share) => known[Math.round(share * (known.length - 1))];
   const [least, most] = [known[0], known[known.length - 1]];
   const [low, high] = most - least > 3 * (at(0.99) - at(0.01)) && at(0.99) > at(0.01) ? [at(0.01), at(0.99)] : [least, most];
-  const bins = new Uint32Array(BINS);
-  const factor = high > low ? BINS / (high - low) : 0;
-  for (const value of known) bins[Math.min(Math.max(Math.floor((value - low) * factor), 0), BINS - 1)]++;
-  return { low, high, least, most, bins, missing: values.length - known.length };
+  // A bar per integer where there are few; half of it is on each side of the number.
+  const whole = high - low < BINS && known.every(Number.isInteger);
+  const [from, to] = whole ? [low - 0.5, high + 0.5] : [low, high];
+  const bins = new Uint32Array(whole ? high - low + 1 : BINS);
+  const factor = to > from ? bins.length / (to - from) : 0;
+  for (const value of known) bins[Math.min(Math.max(Math.floor((value - from) * factor), 0), bins.length - 1)]++;
+  return { low, high, least, most, from, to, bins, missing: values.length - known.length };
 }

@@ -88,6 +88,7 @@ def run(
     gathered = _gathered(read_embeddings(vectors), vectors, labels, id_column, graph, data_root, console)
     if x is not None and y is not None:
         gathered.places = _coordinates(gathered, vectors, x, y)
+        gathered.columns = [one for one in gathered.columns if one.name not in {x, y} - {label_column}]
     if label_column is not None and all(column.name != label_column for column in gathered.columns):
         known = ", ".join(column.name for column in gathered.columns[:10]) or "none"
         raise InputError(f"there is no column {label_column!r} to colour by; the columns are {known}")
