@@ -57,6 +57,7 @@ class Browser:
         os.close(to_browser)
         os.close(from_browser)
         self.session: str | None = None
+        self.version = str(self.send("Browser.getVersion")["product"])
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):

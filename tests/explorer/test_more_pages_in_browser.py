@@ -115,6 +115,23 @@ def test_hostile_text_is_shown_as_text(browser: Browser, tmp_path: Path):
     assert (tmp_path / "ids.csv").read_text() == 'id\n"comma, ""quote""\nand a new line"\n__proto__\n'
 
 
+def test_slow_maps_show_some_points_while_they_move_and_all_at_rest(browser: Browser, tmp_path: Path):
+    points = in_square(np.random.default_rng(0).normal(size=(45_000, 2)))
+    write_page(tmp_path / "many.html", Contents("Many", np.arange(45_000), (Map("", points),)))
+    browser.open(tmp_path / "many.html", READY)
+    before = pixels_of(class_colours()[0], seen(browser))
+    # A clock that runs a thousand times too fast makes every frame look slow.
+    browser.run("""window.usual = requestAnimationFrame;
+        window.requestAnimationFrame = (then) => usual((now) => then(1000 * now)); explorer.maps[0].pan(0.001, 0)""")
+    browser.wait("explorer.maps[0].light")
+    assert browser.run("explorer.maps[0].plot.get('filteredPoints').length") == 15_000
+    browser.run("window.requestAnimationFrame = usual")
+    browser.wait("!explorer.maps[0].light")
+    browser.run("explorer.maps[0].pending")
+    assert not browser.run("explorer.maps[0].plot.get('isPointsFiltered')")
+    assert pixels_of(class_colours()[0], seen(browser)) == pytest.approx(before, rel=0.05)
+
+
 def test_model_has_its_loss_curve_choices_and_card(browser: Browser, contents: Contents, tmp_path: Path):
     model = {"losses": [3.0, 2.0, 1.5], "epochs": 3, "choices": [["views", "adjacency, ppr"]], "card": "# A card"}
     write_page(tmp_path / "model.html", replace(contents, model=model))

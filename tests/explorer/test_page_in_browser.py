@@ -122,6 +122,8 @@ def test_click_lists_neighbours_and_draws_edges_and_one_can_step_on(opened, cont
     assert names == [f"p{row}" for row in found.rows[7]]
     cosines = opened.run("[...document.querySelectorAll('.neighbor .cosine')].map(one => Number(one.innerText))")
     np.testing.assert_allclose(cosines, found.cosines[7], atol=6e-4)
+    dots = opened.run("[...document.querySelectorAll('.neighbor .dot')].map(dot => dot.style.background)")
+    assert set(dots) == {"rgb({}, {}, {})".format(*class_colours()[0])}  # all are apes
     assert "2 edges" in text(opened, ".node")
     assert "a note on point 7" in text(opened, ".node")
     after = seen(opened)

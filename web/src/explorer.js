@@ -73,9 +73,10 @@ export class Explorer {
     const dark = this.theme.isDark();
     this.legend.replaceChildren(legend(state, dark, (change) => { change(); this.filtered(); }));
     this.visible = state.visible();
-    const coloured = state.colours(dark);
+    const coloured = (this.coloured = state.colours(dark));
     const size = state.sizes();
     this.count();
+    if (state.selected >= 0 && this.found) this.showChosen(); // its dots have the new colours
     await Promise.all(this.maps.map((map, i) => map.show({
       x: source.maps[i].x, y: source.maps[i].y, ...coloured, classes: true, size, filter: this.visible, group: state.group, dark,
     })));
@@ -222,7 +223,7 @@ export class Explorer {
       const place = state.selected;
       const look = (other) => this.maps.forEach((map) => map.mark({ hovered: other }));
       const zoom = () => this.maps.forEach((map) => map.fit(true, [place, ...map.marks.neighbors.filter((p) => p >= 0)]));
-      this.chosen.replaceChildren(nodePanel(state, place, this.found, { clear, zoom, look, step: (one) => this.step(one), back: () => this.back(), canGoBack: this.history.length > 0 }));
+      this.chosen.replaceChildren(nodePanel(state, place, this.found, { clear, zoom, look, step: (one) => this.step(one), back: () => this.back(), canGoBack: this.history.length > 0, colour: (other) => this.coloured.colours[this.coloured.colour[other]] }));
     } else {
       this.chosen.replaceChildren(element('p', { class: 'hint', text: 'Click a point to see its neighbours. Hold Shift and drag, or use the lasso, to select a group.' }));
     }

@@ -7,8 +7,10 @@ import { touch } from './touch.js';
 const SIZES = [[2000, 7], [10000, 5], [50000, 3.5], [200000, 2.5], [Infinity, 1.6]]; // points up to this many, pixels
 const OPACITY = [[2000, 0.9], [20000, 0.8], [100000, 0.65], [Infinity, 0.45]];
 const LAYERS = ['edges', 'links', 'halo', 'rings', 'ring', 'hovered']; // from the lowest to the uppermost
+const [SLOW, REST, FEW] = [80, 250, 20000]; // milliseconds of a frame, milliseconds of rest, points of a quick picture
 const upTo = (table, count) => table.find(([most]) => count <= most)[1];
 const cssColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const frames = (count, then) => requestAnimationFrame(count > 1 ? () => frames(count - 1, then) : then);
 const short = (value) => value.toFixed(1);
 const lines = (from, ends) => ends.map((to) => `M${from.map(short).join(' ')}L${to.map(short).join(' ')}`).join('');
 
@@ -44,11 +46,12 @@ export class MapView {
     this.plot.subscribe('pointout', () => on.hover(this, -1));
     this.plot.subscribe('select', ({ points }) => on.select(points));
     this.plot.subscribe('deselect', () => on.clear());
-    this.plot.subscribe('view', () => { this.drawOverlay(); on.moved(this); });
+    this.plot.subscribe('view', () => { this.drawOverlay(); this.lighten(); on.moved(this); });
     this.plot.subscribe('draw', () => { this.drawn = performance.now(); });
     this.lassoing = false;
     this.resizer = new ResizeObserver(() => this.resize());
     this.resizer.observe(this.box);
+    for (const event of ['mousedown', 'wheel']) this.canvas.addEventListener(event, () => { this.moved = true; }, { passive: true });
     touch(this);
   }
 
@@ -80,6 +83,7 @@ export class MapView {
         pointSize: size ? Array.from({ length: 24 }, (_, i) => base * (0.6 + (2.4 * i) / 23)) : base,
       });
       const points = { x, y, valueA: colour, valueB: size ?? new Float32Array(count) };
+      this.light = false;
       const same = this.drawnX === x;
       await this.plot.draw(points, {
         zDataType: classes ? 'categorical' : 'continuous', wDataType: 'continuous',
@@ -99,6 +103,7 @@ export class MapView {
 
   filter(places) {
     const task = async () => {
+      this.light = false;
       if (places) await this.plot.filter(places, { preventEvent: true });
       else await this.plot.unfilter({ preventEvent: true });
     };
@@ -106,9 +111,32 @@ export class MapView {
     return this.pending;
   }
 
+  // While the map moves and frames take long, draw only some of the points; all of them once it rests.
+  lighten() {
+    const mine = (this.views = (this.views ?? 0) + 1);
+    clearTimeout(this.resting);
+    // Where a frame takes longer than the rest, a movement that goes on is only seen after some frames.
+    this.resting = setTimeout(() => frames(3, () => { if (this.views === mine) this.complete(); }), REST);
+    if (this.light || !this.ready || !this.moved || this.data.x.length <= 2 * FEW) return;
+    requestAnimationFrame((one) => requestAnimationFrame((two) => {
+      if (two - one < SLOW || this.light) return;
+      const { filter, x } = this.data;
+      const step = Math.ceil((filter ?? x).length / FEW);
+      this.light = true;
+      this.plot.filter(filter ? filter.filter((_, i) => i % step === 0) : Array.from({ length: Math.floor(x.length / step) }, (_, i) => i * step), { preventEvent: true });
+    }));
+  }
+
+  async complete() {
+    if (!this.light) return;
+    await this.filter(this.data.filter);
+    this.highlight(this.data.group);
+  }
+
   // Emphasise a group; the others fade.
   highlight(places) {
     if (!this.ready) return;
+    this.data.group = places;
     if (places && places.length) this.plot.select(Array.from(places), { preventEvent: true });
     else this.plot.deselect({ preventEvent: true });
   }

@@ -36,11 +36,13 @@ function neighborList(list, number, lists, maps, actions) {
   const items = list.map((one, rank) => {
     const bar = element('span', { class: 'bar', 'aria-hidden': 'true' });
     bar.style.width = `${Math.max(0, one.cosine) * 100}%`;
+    const dot = element('span', { class: 'dot', 'aria-hidden': 'true' });
+    if (one.place >= 0) dot.style.background = actions.colour(one.place);
     const shared = lists.length > 1 && others.has(one.id);
     return element('li', {}, element('button', {
       type: 'button', class: `neighbor${shared ? ' shared' : ''}`, 'data-rank': rank, title: shared ? 'a neighbour on both sides' : '',
       on: { click: () => actions.step(one), mouseenter: () => actions.look(one.place), mouseleave: () => actions.look(-1), focus: () => actions.look(one.place) },
-    }, words(one.id), shared ? element('span', { class: 'both', text: 'both' }) : null, element('span', { class: 'cosine', text: one.cosine.toFixed(3) }), bar));
+    }, dot, words(one.id), shared ? element('span', { class: 'both', text: 'both' }) : null, element('span', { class: 'cosine', text: one.cosine.toFixed(3) }), bar));
   });
   return element('div', {}, element('h4', { text: name }, element('span', { class: 'soft', text: ' cosine' })), element('ol', { class: 'neighbors' }, ...items));
 }

@@ -123,7 +123,7 @@ def _by_cells(
         if not len(mine):
             continue
         popular, counts = np.unique(near[mine], return_counts=True)
-        searched = popular[np.argsort(-counts, kind="stable")[: 2 * _PROBED]]
+        searched = popular[np.argsort(-counts, kind="stable")[: _PROBED + 2]]
         candidates = np.concatenate([order[bounds[one] : bounds[one + 1]] for one in searched])
         for start in range(0, len(mine), max(1, _BLOCK // max(1, len(candidates)))):
             some = mine[start : start + max(1, _BLOCK // max(1, len(candidates)))]
