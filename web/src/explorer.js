@@ -104,15 +104,21 @@ export class Explorer {
 
   hover(map, place) {
     this.maps.forEach((one) => one.mark({ hovered: place }));
-    if (place < 0) { this.tip.hidden = true; return; }
     this.hovering = place;
-    const rows = [...this.state.hover].map((index) => element('div', { class: 'row' },
-      element('span', { class: 'soft' }, words(this.state.columns[index].name)), valueNode(this.state, index, place, this.hoverTexts)));
+    if (place < 0) { this.tip.hidden = true; return; }
+    const rows = (indices, texts) => indices.map((index) => element('div', { class: 'row' },
+      element('span', { class: 'soft' }, words(this.state.columns[index].name)), valueNode(this.state, index, place, texts)));
+    const here = [...this.state.hover].filter((index) => this.state.columns[index].kind !== 'text' || this.state.columns[index].texts);
+    const later = [...this.state.hover].filter((index) => !here.includes(index)); // on the server
     const id = this.source.id(place);
     const name = words(id ?? '…', 'id');
-    if (id === null) this.source.details(place).then((found) => { name.textContent = found.id; });
+    if (id === null || later.length) this.source.details(place).then((found) => {
+      if (this.hovering !== place) return;
+      name.textContent = found.id;
+      this.tip.append(...rows(later, found.texts));
+    });
     const drawing = this.source.graphs ? thumbnail(this.source.graphs, place, 140) : null;
-    this.tip.replaceChildren(element('strong', {}, name), ...rows, ...(drawing ? [drawing] : []));
+    this.tip.replaceChildren(element('strong', {}, name), ...rows(here), ...(drawing ? [drawing] : []));
     this.tip.hidden = false;
     const at = map.position(place);
     const box = map.box.getBoundingClientRect();

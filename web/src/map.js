@@ -93,7 +93,10 @@ export class MapView {
       if (filter) await this.plot.filter(filter, { preventEvent: true });
       const first = !this.ready;
       this.ready = true;
-      if (first) await this.fit(false);
+      if (first) {
+        await this.fit(false);
+        this.time();
+      }
       this.highlight(data.group);
       this.drawOverlay();
     };
@@ -111,20 +114,34 @@ export class MapView {
     return this.pending;
   }
 
-  // While the map moves and frames take long, draw only some of the points; all of them once it rests.
+  // While the map moves, draw only some of the points where frames take long; all of them once it rests.
   lighten() {
     const mine = (this.views = (this.views ?? 0) + 1);
     clearTimeout(this.resting);
     // Where a frame takes longer than the rest, a movement that goes on is only seen after some frames.
     this.resting = setTimeout(() => frames(3, () => { if (this.views === mine) this.complete(); }), REST);
     if (this.light || !this.ready || !this.moved || this.data.x.length <= 2 * FEW) return;
-    requestAnimationFrame((one) => requestAnimationFrame((two) => {
-      if (two - one < SLOW || this.light) return;
-      const { filter, x } = this.data;
-      const step = Math.ceil((filter ?? x).length / FEW);
-      this.light = true;
-      this.plot.filter(filter ? filter.filter((_, i) => i % step === 0) : Array.from({ length: Math.floor(x.length / step) }, (_, i) => i * step), { preventEvent: true });
-    }));
+    if (this.slow) this.thin();
+  }
+
+  // Find out whether frames are slow: draw one, and read from it, which waits until it is there.
+  time() {
+    if (this.data.x.length <= 2 * FEW) return;
+    const gl = this.plot.get('regl')._gl;
+    const wait = () => gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+    wait();
+    const began = performance.now();
+    this.plot.subscribe('draw', () => { wait(); this.slow = performance.now() - began > SLOW; }, 1);
+    this.plot.redraw();
+  }
+
+  thin() {
+    const { filter, x } = this.data;
+    const all = filter ?? { length: x.length };
+    const step = Math.ceil(all.length / FEW);
+    this.light = true;
+    const some = Array.from({ length: Math.floor(all.length / step) }, (_, i) => (filter ? filter[i * step] : i * step));
+    this.plot.filter(some, { preventEvent: true });
   }
 
   async complete() {

@@ -81,9 +81,8 @@ class Contents:
     @property
     def header(self) -> dict[str, Any]:
         """What the page needs to know before it has any points."""
-        first = [column.name for column in self.columns if column.kind != "text" or len(column.name) < 40]
         chosen = [] if self.colour is None else [self.colour]
-        hover = list(dict.fromkeys([*chosen, *first]))[:_ON_HOVER]
+        hover = list(dict.fromkeys([*chosen, *(column.name for column in self.columns)]))[:_ON_HOVER]
         made = f"{self.about}, " if self.about else ""
         return {
             "title": self.title,

@@ -136,7 +136,7 @@ def arranged(
     count = len(vectors)
     k = neighbors if neighbors is not None else NEIGHBORS if count <= _MANY else NEIGHBORS // 2
     options: dict[str, Any] = dict(seed=seed, progress=progress) | ({} if sample is None else {"sample": sample})
-    maps = []
+    maps: list[Map] = []
     for name, matrix in zip(names, (vectors, other), strict=True):
         if matrix is None:
             continue
