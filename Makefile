@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit fuzz kills bench tables clean
+.PHONY: demo test lint unit fuzz kills bench tables explorer clean
 
 demo: $(VENV)/.ready
 	$(BIN)/mvgrl demo
@@ -34,6 +34,10 @@ bench: $(VENV)/.ready
 
 tables: $(VENV)/.ready
 	$(BIN)/python tools/tables.py results/runs.jsonl README.md docs/reproducibility.md docs/ablations.md docs/arena.md
+
+# The script of the explorer's page, from web/ into src/mvgrl/explorer/assets; needs Node, which nothing else does.
+explorer:
+	cd web && npm ci --no-audit --no-fund && npm run build
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

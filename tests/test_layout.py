@@ -59,6 +59,7 @@ ORDER = (
     "tuning",
     "reports",
     "cluster",
+    "explorer",
     "cli",
     "__main__",
 )

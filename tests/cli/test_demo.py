@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from mvgrl.cli.demo import PAPER
 from mvgrl.datasets import load
 from mvgrl.evaluation import linear_probe, logistic_probe, propagated, untrained
+from mvgrl.explorer.packing import unpacked
 from mvgrl.pretrained import load_model
 from mvgrl.settings import Output
 
@@ -21,13 +24,20 @@ def test_scores_match_the_written_files(run, cora):
     assert {"accuracy", "paper", "untrained", "propagated", "default", "converged", "seconds"} <= set(result)
     assert list(result["converged"]) == ["default", "accuracy", "untrained", "propagated"]
     assert (result["paper"], result["seed"], result["epochs"]) == (PAPER, 1, 2) == (86.8, 1, 2)
-    paths = {key: result[key] for key in ("model", "embeddings", "map")}
-    assert paths == {"model": "made/model", "embeddings": "made/embeddings.parquet", "map": "made/map.png"}
+    paths = {key: result[key] for key in ("model", "embeddings", "map", "page")}
+    assert paths == {
+        **{"model": "made/model", "embeddings": "made/embeddings.parquet"},
+        **{"map": "made/map.png", "page": "made/explorer.html"},
+    }
     scores = {round(result[key], 1) for key in ("accuracy", "untrained", "propagated")}
     scores |= {round(score, 1) for score in result["converged"].values()}
     assert len(scores) == 7  # otherwise a mix-up would go unnoticed
     assert sorted(str(path) for path in Path("made").iterdir()) == sorted(paths.values())
     assert Path(paths["map"]).read_bytes().startswith(b"\x89PNG")
+    data = Path(paths["page"]).read_text().split('id="data">')[1].split("</script>")[0]
+    header, _ = unpacked(gzip.decompress(base64.b64decode(data)))
+    assert [column["name"] for column in header["columns"]] == ["topic", "degree"]
+    assert (header["count"], len(header["model"]["losses"])) == (1500, 2)
     trained, _, about = load_model(paths["model"], device="cpu")
     assert about["accuracy (converged probe, LINQS split)"] == f"{result['default']:.1f} %"
 
@@ -64,7 +74,8 @@ def test_scores_are_printed_as_a_table(run, cora):
     assert all(0 < number < 100 for line in numbers for number in line)
     assert numbers[1] == numbers[2]  # without an epoch of training
     assert lines[3].endswith("(in the paper: 86.8)")
-    assert lines[-1] == "wrote mvgrl-demo/model, mvgrl-demo/embeddings.parquet, mvgrl-demo/map.png"
+    made = ("model", "embeddings.parquet", "map.png", "explorer.html")
+    assert lines[-1] == f"wrote {', '.join(f'mvgrl-demo/{name}' for name in made)} (open it in a browser)"
 
 
 def test_folder_with_other_files_is_not_overwritten(refused, folder):

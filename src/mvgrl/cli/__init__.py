@@ -19,8 +19,8 @@ from mvgrl.errors import CheckpointError, InputError, MVGRLError, SettingsError,
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 
 VERBS = (
-    *("demo", "embed", "train", "apply", "evaluate", "neighbors", "cluster", "links", "map", "compare", "search"),
-    *("import", "datasets", "info", "reproduce", "report"),
+    *("demo", "embed", "train", "apply", "evaluate", "neighbors", "cluster", "links", "map", "explore", "compare"),
+    *("search", "import", "datasets", "info", "reproduce", "report"),
 )
 
 # Parameters whose names no file of settings has.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from mvgrl.cli.running import Job
     from mvgrl.datasets import Dataset
+    from mvgrl.tables.embeddings import Embeddings
     from mvgrl.training import Trained
 
 PAPER = 86.8  # Table 2 of the paper: Cora, which in the authors' code is this split
@@ -22,7 +24,7 @@ PAPER = 86.8  # Table 2 of the paper: Cora, which in the authors' code is this s
 def run(
     *,
     output: Annotated[
-        Path, flag("The folder for model, embeddings.parquet and map.png (mvgrl-demo).", alias="-o")
+        Path, flag("The folder for model, embeddings.parquet, map.png and explorer.html (mvgrl-demo).", alias="-o")
     ] = Path("mvgrl-demo"),
     epochs: Annotated[
         int | None, flag("Maximum number of epochs (2000); fewer for a quick look.", converter=whole)
@@ -33,7 +35,7 @@ def run(
     device: Device = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Embed the papers of Cora without labels, score the vectors and draw a map.
+    """Embed the papers of Cora without labels, score the vectors, and write a map and a page to explore it.
 
     ```
     mvgrl demo
@@ -48,10 +50,12 @@ def run(
     console = Console(common)
 
     from mvgrl.pretrained import check_model_folder, save_model
-    from mvgrl.reports.embedding_map import check_picture, embedding_map
+    from mvgrl.reports.embedding_map import check_picture, draw_map
+    from mvgrl.reports.projection import project
     from mvgrl.tables.embeddings import check_output, write_embeddings
 
     model_folder, table_file, picture = output / "model", output / "embeddings.parquet", output / "map.png"
+    page = output / "explorer.html"
     check_model_folder(model_folder)
     check_output(table_file)
     check_picture(picture)
@@ -70,10 +74,12 @@ def run(
             scores = _scores(cora, topics, job, run, table.vectors)
         probed = time.perf_counter() - job.started
         with console.busy("drawing the map"):
-            embedding_map(table.vectors, picture, labels=topics, seed=job.seed, title="Cora, embedded without labels")
+            points = project(table.vectors, seed=job.seed)
+            draw_map(points, picture, labels=topics, title="Cora, embedded without labels")
         write_embeddings(table_file, table)
         about = {**job.about("cora-linqs"), "accuracy (converged probe, LINQS split)": f"{scores['default']:.1f} %"}
         save_model(run, model_folder, output=job.output, about=about)
+        _write_page(page, table, points, topics, job, model_folder)
         outcome = finish(job, model_folder, run)
     assert cora.splits is not None
     tested = len(cora.splits["test"])
@@ -88,10 +94,26 @@ def run(
             "model": str(model_folder),
             "embeddings": str(table_file),
             "map": str(picture),
+            "page": str(page),
         },
         _as_text(scores, tested, f"{outcome['epochs']} epochs; training and probing took {probed:.0f} s")
-        + f"\nwrote {model_folder}, {table_file}, {picture}",
+        + f"\nwrote {model_folder}, {table_file}, {picture}, {page} (open it in a browser)",
     )
+
+
+def _write_page(
+    path: Path, table: Embeddings, points: np.ndarray, topics: list[str], job: Job, model_folder: Path
+) -> None:
+    """Write the page to explore the vectors in, with the places of the map, the citations and the model."""
+    from mvgrl.explorer.columns import category
+    from mvgrl.explorer.gather import Gathered, arranged
+    from mvgrl.explorer.model_facts import model_facts
+    from mvgrl.explorer.page import write_page
+
+    gathered = Gathered(table, [category("topic", topics)], places=points)
+    gathered.add_graph(replace(job.named, labels=None))
+    title = "Cora, embedded without labels"
+    write_page(path, arranged(gathered, title=title, colour="topic", model=model_facts(model_folder)))
 
 
 def _as_text(scores: dict[str, Any], tested: int, note: str) -> str:

@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from mvgrl.reports.templates import FOLDER, render
+from mvgrl.reports.templates import render
 
 WIDTH, HEIGHT = 520, 230  # width of a chart, and height of its plot area, in pixels
 LEFT, RIGHT, TOP, BOTTOM = 48, WIDTH - 14, 30, 30 + HEIGHT  # edges of the plot area
 LEGEND, LINE = BOTTOM + 68, 22  # baseline of the legend's first line, and line height
-PALETTE = (FOLDER / "palette.css").read_text(encoding="utf-8")
+PALETTE = render("palette.css")
 
 Point = tuple[int, float, float]  # index into places, mean, standard deviation
 

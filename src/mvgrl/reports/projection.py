@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import re
 import warnings
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -13,13 +17,16 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 from mvgrl.errors import InputError, check_name
 
 METHODS = ("tsne", "pca", "umap")
+Progress = Callable[[int, int], None]  # iterations so far, and in all
+_ITERATIONS = 1000  # of t-SNE, at most
 
 
-def project(vectors: Any, *, method: str = "tsne", seed: int = 0) -> np.ndarray:
+def project(vectors: Any, *, method: str = "tsne", seed: int = 0, progress: Progress | None = None) -> np.ndarray:
     """Project vectors, n×d, to points, n×2: by t-SNE or UMAP of 50 principal components, or to the first two.
 
     t-SNE and UMAP keep neighbours together, but distances between their clusters mean little. PCA keeps large
     distances; it is also used in their place for fewer than five vectors. UMAP needs ``pip install 'mvgrl[umap]'``.
+    ``progress`` is called during the iterations of t-SNE and UMAP.
 
     >>> project([[0, 0, 0], [3, 0, 4]], method="pca").round(2).tolist()
     [[-2.5, 0.0], [2.5, 0.0]]
@@ -34,7 +41,7 @@ def project(vectors: Any, *, method: str = "tsne", seed: int = 0) -> np.ndarray:
     if plain:
         return points
     points /= np.abs(points).max()  # both compute in 32 bits, and their results do not depend on the scale
-    return _umap(points, seed) if method == "umap" else _tsne(points, seed)
+    return _umap(points, seed, progress) if method == "umap" else _tsne(points, seed, progress)
 
 
 def check_method(method: str) -> None:
@@ -47,18 +54,35 @@ def check_method(method: str) -> None:
             raise InputError("the layout umap needs umap-learn; pip install 'mvgrl[umap]', or use tsne")
 
 
-def _tsne(points: np.ndarray, seed: int) -> np.ndarray:
-    model = TSNE(init="pca", perplexity=min(30, (len(points) - 1) / 3), random_state=seed)
+class _Lines(io.StringIO):
+    """A file that calls ``progress`` when a line with a number of iterations is written to it."""
+
+    def __init__(self, pattern: str, progress: Progress) -> None:
+        super().__init__()
+        self._pattern, self._progress = re.compile(pattern), progress
+
+    def write(self, text: str) -> int:
+        if found := self._pattern.search(text):
+            self._progress(int(found[1]), int(found[2]) if found.lastindex == 2 else _ITERATIONS)
+        return len(text)
+
+
+def _tsne(points: np.ndarray, seed: int, progress: Progress | None) -> np.ndarray:
+    about = dict(init="pca", perplexity=min(30, (len(points) - 1) / 3), random_state=seed, max_iter=_ITERATIONS)
     with threadpool_limits(1 if len(points) < 2000 else None):  # with few points, more threads are slower
-        return np.asarray(model.fit_transform(points), dtype=np.float64)
+        if progress is None:
+            return np.asarray(TSNE(**about).fit_transform(points), dtype=np.float64)
+        with redirect_stdout(_Lines(r"Iteration (\d+)", progress)):  # the only sign of progress that it gives
+            return np.asarray(TSNE(**about, verbose=2).fit_transform(points), dtype=np.float64)
 
 
-def _umap(points: np.ndarray, seed: int) -> np.ndarray:
+def _umap(points: np.ndarray, seed: int, progress: Progress | None) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it uses one thread, as it does with a seed, and the like
         from umap import UMAP
 
-        model = UMAP(n_neighbors=min(15, len(points) - 1), init="pca", random_state=seed, n_jobs=1)
+        shown = {} if progress is None else {"tqdm_kwds": dict(disable=False, file=_Lines(r"(\d+)/(\d+)", progress))}
+        model = UMAP(n_neighbors=min(15, len(points) - 1), init="pca", random_state=seed, n_jobs=1, **shown)
         return np.asarray(model.fit_transform(points), dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Jinja2 templates of the report and its charts, and the CSS they include."""
+"""Jinja2 templates of the pages and their charts, and the CSS they include."""
 
 from __future__ import annotations
 
@@ -23,3 +23,12 @@ def render(template: str, **values: Any) -> str:
     True
     """
     return _ENVIRONMENT.get_template(template).render(values)
+
+
+def style(*more: str) -> str:
+    """Return the style sheet that all pages share, followed by further files of this folder.
+
+    >>> style("explorer.css").startswith(style())
+    True
+    """
+    return "\n".join(render(name) for name in ("style.css", *more))
