@@ -213,7 +213,7 @@ def test_flags_files_parameters_and_docstrings_follow_the_definitions() -> None:
     training, output = [f.name for f in fields(TrainingFields)], [f.name for f in fields(OutputFields)]
     assert [f.name for f in fields(Chosen)] == ["config", "temperature", "task", *training, *output]
     assert [f.name for f in fields(Written)] == output
-    written = write_config(literal({}), Output(), 0, "cpu")
+    written = write_config(literal({}), Output().for_task("node"), 0, "cpu")
     assert [line.split(" = ")[0] for line in written.splitlines()] == ["task", *training, *output, "seed", "device"]
     for embedder in (mvgrl.NodeEmbedder, mvgrl.GraphEmbedder):
         parameters = inspect.signature(embedder).parameters

@@ -105,7 +105,7 @@ def test_a_cluster_that_loses_machines_gives_the_bits_of_one_process(
         lost.join()
         machines.add()
     np.testing.assert_array_equal(everything(job.vectors(trained)), alone)
-    assert said == ["diffusion on 3 machines", "training on one machine", "vectors on 3 machines"]
+    assert [text.split(" on ")[0] for text in said] == ["diffusion", "training", "vectors"]
 
 
 def together(graph: StoredGraph, folder: Path) -> Job:

@@ -21,14 +21,14 @@ def test_trials_equal_those_of_one_machine_although_one_is_lost(machines: Machin
     problem = Problem(graph, None, {"epochs": 5, "hidden": 16, "layers": 1})
 
     def tell(text: str) -> None:
-        if text.startswith("trial 2 of 6"):
+        if text.startswith("trial 2 of 4"):
             threading.Thread(target=machines.lose).start()
 
     with connected(machines.address) as ray:
         pool = ClusterTrials(ray, gpu=False)
-        assert pool.together == 3
-        there = search(problem, 6, together=2, score=pool, tell=tell)
+        assert pool.together >= 2
+        there = search(problem, 4, together=2, score=pool, tell=tell)
     machines.add()
-    here = search(problem, 6, together=2)
+    here = search(problem, 4, together=2)
     assert [trial.tuned for trial in there.trials] == [trial.tuned for trial in here.trials]
     assert [trial.score for trial in there.trials] == [trial.score for trial in here.trials]

@@ -140,12 +140,13 @@ def _stored_run(
         return None
     settings, limit, folder = trained.model.settings, memory_of(memory), checkpoint_of(written)
     resolved = Resolved(settings)
+    stored.check_encoder(trained.feature_encoder.columns_)
+    _check_features(graph, stored, trained)
     continued = (folder / "job.json").exists()
     if cluster is None and not continued and fits(stored, resolved, output, limit, console):
         return None
     check_settings(settings, training=False)
     check_streamable(written)
-    _check_features(graph, stored, trained)
     plan = Plan.make(stored, settings, output, limit)
     job = Job(stored, resolved, output, folder, plan, model=fingerprint_of(trained))
     return StoredRun(job, console, trained, cluster)
