@@ -8,6 +8,7 @@ same views are compared by a linear probe.
     python benchmarks/scale.py --nodes 10000 100000
     python benchmarks/scale.py --nodes 1000000 3000000 --memory 4GB --json
     python benchmarks/scale.py --nodes 10000000 --hidden 64 --memory 8GB --folder /data --keep --json
+    python benchmarks/scale.py --nodes 1000000 --degree 20 --json
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-DEGREE, WIDTH, COMMUNITIES = 10, 64, 20
+WIDTH, COMMUNITIES = 64, 20
 INSIDE, SIGNAL = 0.5, 0.15  # share of edges within a community; length of a community's mean in units of the noise
 SLOPE = 0.55  # the popularity of a node is its rank in the community to the power of minus this
 PART = 2**20  # edges or rows of nodes that are generated at a time
@@ -57,12 +58,12 @@ def _factor(nodes: int) -> int:
     return factor
 
 
-def edge_parts(nodes: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def edge_parts(nodes: int, degree: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The ends of the edges, a part at a time: half of them within a community, popular nodes more often."""
     bounds = -(-np.arange(COMMUNITIES + 1) * nodes // COMMUNITIES)
-    for part, first in enumerate(range(0, nodes * DEGREE // 2, PART)):
+    for part, first in enumerate(range(0, nodes * degree // 2, PART)):
         rng = np.random.default_rng([seed, 1, part])
-        count = min(PART, nodes * DEGREE // 2 - first)
+        count = min(PART, nodes * degree // 2 - first)
         groups = rng.integers(COMMUNITIES, size=(2, count))
         groups[1] = np.where(rng.random(count) < INSIDE, groups[0], groups[1])
         sizes = bounds[groups + 1] - bounds[groups]
@@ -81,14 +82,14 @@ def feature_parts(nodes: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarra
         yield ids, SIGNAL * centres[labels] + rng.standard_normal((len(ids), WIDTH), dtype=np.float32), labels
 
 
-def generate(folder: Path, nodes: int, seed: int) -> None:
+def generate(folder: Path, nodes: int, degree: int, seed: int) -> None:
     """Write the tables of a graph as folders of Parquet files."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     for name in ("edges", "nodes"):
         (folder / name).mkdir(parents=True)
-    for part, (sources, targets) in enumerate(edge_parts(nodes, seed)):
+    for part, (sources, targets) in enumerate(edge_parts(nodes, degree, seed)):
         pq.write_table(pa.table({"source": sources, "target": targets}), folder / "edges" / f"part-{part:05d}.parquet")
     for part, (ids, features, labels) in enumerate(feature_parts(nodes, seed)):
         columns = {"id": ids, "label": labels, **{f"f{k}": features[:, k] for k in range(WIDTH)}}
@@ -127,21 +128,12 @@ class Watch:
 
 def make_job(folder: Path, given: dict[str, Any]) -> Any:
     """The job of a graph on disk, as mvgrl embed makes it."""
-    from mvgrl.automatic import resolve
     from mvgrl.graphs.stored import StoredGraph
-    from mvgrl.outofcore.features import StreamedFacts
-    from mvgrl.outofcore.job import Job
-    from mvgrl.outofcore.plan import Plan
-    from mvgrl.settings import Output
-    from mvgrl.tables.budget import parse_size
+    from mvgrl.outofcore.embedding import plan_job
 
+    settings = {"hidden": given["hidden"], "dim": given["hidden"], "epochs": given["epochs"]}
     graph = StoredGraph.open(folder / "graph")
-    facts = StreamedFacts(graph)
-    settings = {"task": "node", "hidden": given["hidden"], "epochs": given["epochs"]}
-    resolved = resolve(graph, settings, device=given["device"], streamed=facts)
-    output = Output(dim=given["hidden"]).for_task("node")
-    plan = Plan.make(graph, resolved.settings, output, parse_size(given["memory"]))
-    return Job(graph, resolved, output, folder / "job", plan, device=given["device"], facts=facts)
+    return plan_job(graph, folder / "job", settings, memory=given["memory"], device=given["device"])
 
 
 def run_stage(stage: str, folder: Path, given: dict[str, Any]) -> dict[str, Any]:
@@ -294,7 +286,7 @@ def measure(nodes: int, folder: Path, given: dict[str, Any]) -> dict[str, Any]:
     started = time.perf_counter()
     if not (folder / "tables").exists():
         with TemporaryDirectory(dir=folder) as temporary:
-            generate(Path(temporary) / "tables", nodes, given["seed"])
+            generate(Path(temporary) / "tables", nodes, given["degree"], given["seed"])
             (Path(temporary) / "tables").rename(folder / "tables")
     result: dict[str, Any] = {
         "nodes": nodes,
@@ -383,6 +375,7 @@ def work(stage: str, folder: Path, given: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--degree", type=int, default=10, help="mean degree")
     parser.add_argument("--hidden", type=int, default=256, help="dimensions of a code and of the vectors")
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--memory", default="4GB")
@@ -399,7 +392,7 @@ def main() -> None:
     if options.stage is not None:
         work(options.stage, options.folder, json.loads(options.given))
         return
-    given = {name: getattr(options, name) for name in ("hidden", "epochs", "memory", "device", "seed", "pyg")}
+    given = {name: getattr(options, name) for name in ("degree", "hidden", "epochs", "memory", "device", "seed", "pyg")}
     given["in_memory_up_to"] = options.in_memory_up_to
     results = []
     with TemporaryDirectory(dir=options.folder) as temporary:

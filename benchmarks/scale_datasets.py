@@ -19,13 +19,9 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from mvgrl.automatic import resolve
 from mvgrl.datasets import load
 from mvgrl.graphs.stored import StoredGraph
-from mvgrl.outofcore.features import StreamedFacts
-from mvgrl.outofcore.job import Job
-from mvgrl.outofcore.plan import Plan
-from mvgrl.settings import Output
+from mvgrl.outofcore.embedding import plan_job
 from mvgrl.training import fit
 
 SPLITS = 5
@@ -45,10 +41,7 @@ def accuracy(vectors: np.ndarray, target: np.ndarray) -> float:
 
 def out_of_core(stored: StoredGraph, folder: Path, settings: dict[str, Any], seed: int, device: str) -> np.ndarray:
     """The vectors of a job, whether or not the graph would fit into memory."""
-    facts, output = StreamedFacts(stored), Output().for_task("node")
-    resolved = resolve(stored, settings, device=device, streamed=facts)
-    plan = Plan.make(stored, resolved.settings, output, 4 * 2**30)
-    job = Job(stored, resolved, output, folder, plan, seed=seed, device=device, facts=facts)
+    job = plan_job(stored, folder, settings, memory="4GB", seed=seed, device=device)
     job.start()
     job.diffuse()
     shards = job.vectors(job.train())

@@ -20,6 +20,7 @@ from mvgrl.inputs import prepare
 from mvgrl.outofcore.adjacency import Places, StoredAdjacency, degrees_of, walkable
 from mvgrl.outofcore.batches import DrawnAhead
 from mvgrl.outofcore.diffusion import StoredView, check_views, fill
+from mvgrl.outofcore.embedding import embed
 from mvgrl.outofcore.features import StoredFeatures, StreamedFacts, fitted_encoder
 from mvgrl.outofcore.job import Job, check_settings
 from mvgrl.outofcore.plan import Plan
@@ -27,6 +28,7 @@ from mvgrl.outofcore.shards import Ranges, Shards
 from mvgrl.runtime import generator_for
 from mvgrl.sampling import NodeBatches
 from mvgrl.settings import Output, Settings
+from mvgrl.tables.embeddings import read_embeddings
 from mvgrl.training import Trained, fit
 from mvgrl.views import PPR, Adjacency, Distance, Heat
 
@@ -271,3 +273,39 @@ def test_trained_model_is_applied_to_another_graph(tmp_path: Path) -> None:
     shards = job.vectors(trained)
     found = np.concatenate([shards.read(shard) for shard in range(len(shards.ranges))])
     np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_embed_continues_where_it_was_interrupted(tmp_path: Path) -> None:
+    stored(community_graph(), tmp_path)
+    settings = {"dim": 24, "hidden": 16, "epochs": 4, "sample_size": 100}
+
+    def interrupt(stage: str, done: int, total: int) -> None:
+        if stage == "vectors":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        embed(tmp_path / "graph", tmp_path / "one.parquet", memory="1GB", progress=interrupt, **settings)
+    assert not (tmp_path / "one.parquet").exists()
+    assert (tmp_path / "one.parquet.checkpoint" / "training").exists()
+    with pytest.raises(CheckpointError, match="another run"):
+        embed(tmp_path / "graph", tmp_path / "one.parquet", seed=1, **settings)
+    embed(tmp_path / "graph", tmp_path / "one.parquet", memory="1GB", **settings)
+    trained = embed(tmp_path / "graph", tmp_path / "other.parquet", memory="1GB", **settings)
+    one, other = (read_embeddings(tmp_path / name) for name in ("one.parquet", "other.parquet"))
+    assert np.array_equal(one.vectors, other.vectors)
+    assert one.ids.tolist()[:2] == ["node 0", "node 1"]
+    assert len(trained.history.losses) == 4
+    assert not (tmp_path / "one.parquet.checkpoint").exists()
+
+
+def test_embed_rejects_what_it_cannot_do(tmp_path: Path) -> None:
+    stored(community_graph(), tmp_path)
+    for output, settings, words in (
+        ("v.csv", {}, r"\.parquet"),
+        ("v.parquet", {"memory": "200MB"}, "--memory"),
+        ("v.parquet", {"sampler": "full"}, "whole graph in memory"),
+        ("v.parquet", {"width": 3}, "width"),
+    ):
+        with pytest.raises((InputError, SettingsError), match=words):
+            embed(tmp_path / "graph", tmp_path / output, **settings)
+    assert [path.name for path in tmp_path.iterdir()] == ["graph"]

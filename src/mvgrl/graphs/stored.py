@@ -214,7 +214,7 @@ class StoredGraph:
         if self.memory > machine_memory():
             raise InputError(
                 f"{self.folder} needs {as_size(self.memory)} in memory, but there are {as_size(machine_memory())}; "
-                "mvgrl embed works on it from disk, with --memory"
+                "mvgrl embed --memory works on it from disk, and so does mvgrl.outofcore.embed"
             )
 
     def _open_features(self) -> Any:
