@@ -33,6 +33,9 @@ def test_commands_run_as_printed(line, tmp_path, monkeypatch, capsys):
     with Path("nodes.csv").open("w", newline="") as file:
         rows = [(node, 20 + node, graph.nodes[node]["club"]) for node in graph]
         csv.writer(file).writerows([("id", "age", "topic"), *rows])
+    with Path("splits.csv").open("w", newline="") as file:
+        rows = [(node, *(("train", "val", "test")[(node // step) % 3] for step in (1, 2))) for node in graph]
+        csv.writer(file).writerows([("id", "first", "second"), *rows])
     # In this process, so that the page does not take a minute; tests/cli has processes.
     monkeypatch.setattr(mvgrl.experiments.compare, "separate_results", results_of)
     few = [] if "--epochs" in line else ["--epochs", "2"]
@@ -45,4 +48,4 @@ def test_commands_run_as_printed(line, tmp_path, monkeypatch, capsys):
 
 
 def test_there_are_commands():
-    assert len(commands()) == 5
+    assert len(commands()) == 6

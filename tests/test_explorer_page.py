@@ -26,6 +26,9 @@ def test_commands_run_as_printed(line: str, tmp_path: Path, monkeypatch: pytest.
         write_embeddings(f"{name}.parquet", Embeddings(np.arange(12), rng.normal(size=(12, 4)).astype(np.float32)))
     Path("nodes.csv").write_text("id,left,up,kind\n" + "".join(f"{i},{i},{i * i},{i % 3}\n" for i in range(12)))
     Path("edges.csv").write_text("source,target\n" + "".join(f"{i},{(i + 1) % 12}\n" for i in range(12)))
+    if "explore model" in line:
+        train = "train edges.csv --nodes nodes.csv -o model --hidden 4 --epochs 2 --device cpu"
+        assert main(shlex.split(train)) == 0
     assert main(shlex.split(line)[1:]) == 0
     assert Path("page.html").stat().st_size > 100_000
     assert Path("points.parquet").exists() == ("--parquet" in line)

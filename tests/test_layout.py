@@ -35,6 +35,7 @@ ORDER = (
     "automatic",
     "model",
     "history",
+    "recording",
     "tensor_file",
     "checkpoint",
     "inputs",
@@ -69,7 +70,7 @@ import importlib.machinery, sys
 
 class Refuse:
     names = {"pyarrow", "rich", "safetensors", "pandas", "pydantic", "matplotlib", "filelock", "pooch", "platformdirs",
-             "requests", "cyclopts", "ray", "optuna"}
+             "requests", "cyclopts", "ray", "optuna", "tensorboard"}
 
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in self.names:

@@ -26,6 +26,7 @@ from mvgrl.graphs.named import NamedGraph
 from mvgrl.history import Epoch, History, check_finite
 from mvgrl.inputs import Batches, Inputs, prepare
 from mvgrl.model import MVGRL
+from mvgrl.recording import Recorder, recording
 from mvgrl.runtime import generator_for, kept_between_steps, resolve_device
 from mvgrl.sampling import NodeBatches
 from mvgrl.settings import Output, Settings
@@ -176,7 +177,8 @@ def fit(
 
     With ``checkpoint``, the state is written there after the first epoch, then every ``checkpoint_every`` seconds, at
     the end, and when a callback raises; ``resume`` continues from it and ends with the same bits as an uninterrupted
-    run. With several seeds, up to ``stack`` of them are trained together; by default as many as suit the device.
+    run. Callbacks of :mod:`mvgrl.recording` write every epoch to a file, and continue it likewise. With several seeds,
+    up to ``stack`` of them are trained together; by default as many as suit the device.
 
     >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
     >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
@@ -189,6 +191,11 @@ def fit(
     seeds = _checked_seeds(seed)
     if not one and (checkpoint is not None or resume):
         raise SettingsError("a checkpoint belongs to one seed; omit checkpoint and resume, or give one seed")
+    callbacks = list(callbacks)
+    for record in (callback for callback in callbacks if isinstance(callback, Recorder)):
+        if not one:
+            raise SettingsError("the record of a training belongs to one seed; omit it, or give one seed")
+        record.check(resume=resume)
     inputs = _inputs(data, settings, device, cache)
     size = stack if stack is not None else stack_size(inputs.settings, inputs.graph.nodes, inputs.device)
     if size > 1 and len(seeds) > 1 and inputs.settings.stackable:
@@ -276,7 +283,7 @@ def train(
     if rank():  # the first process writes checkpoints and is watched
         checkpoint, callbacks = None, ()
     losses = (_captured_losses if captured else _losses)(model, batches, optimizer, run.generator)
-    with kept_between_steps():
+    with recording(callbacks, settings, history.losses), kept_between_steps():
         while len(history.losses) < settings.epochs and history.waited < settings.patience:
             loss = next(losses)
             check_finite(loss)

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mvgrl.experiments.contest_process import results_of
+
 
 @pytest.fixture
 def blocks(folder):
@@ -61,6 +63,63 @@ def test_mistakes_are_refused_before_anything_runs(refused, blocks):
     refused(f"{labelled} -o edges.html --ledger edges.csv", "edges.csv is also an input")
     refused(f"compare {blocks} --label-column age --labels people.csv --methods histogram", "not for the nodes")
     refused(f"compare {blocks} --labels people.csv", "people.csv has no column 'label'", "--label-column")
+
+
+def with_splits(*columns):
+    """Write splits.csv: a part per person and column, each a text of forty letters t, v, e (test) or none."""
+    parts = {"t": "train", "v": "validation", "e": "test", "-": ""}
+    rows = [",".join([f"p{i}", *(parts[column[i]] for column in columns)]) for i in range(40)]
+    Path("splits.csv").write_text("\n".join([",".join(["id", *"abcd"[: len(columns)]]), *rows]) + "\n")
+
+
+FIRST = ("tttvv-" + "e" * 14) * 2  # the sixth person of each team has no label
+SECOND = ("eeeee-" + "e" * 9 + "vvttt") * 2
+
+
+def test_own_splits_are_used_and_never_mixed_up(run, blocks, monkeypatch):
+    monkeypatch.setattr("mvgrl.experiments.compare.separate_results", results_of)
+    with_splits(FIRST, SECOND, ("vvttt-" + "e" * 14) * 2)
+    line = f"compare {blocks} --label-column team --methods netmf,gcn --splits splits.csv --device cpu --epochs 5"
+    outcome = run(f"{line} --json")
+    assert "3 given splits" in outcome.err
+    assert (outcome.json["protocol"], outcome.json["splits"]) == ("converged-probe", 3)
+    assert {row["method"]: row["runs"] for row in outcome.json["rows"]} == {"netmf": 3, "gcn": 3}
+    assert "nothing is left to run" in run(line).err
+    with_splits(FIRST, SECOND)
+    assert "already in" not in run(line).err
+    with_splits(FIRST)
+    one = run(f"{line} --seeds 2 --json")
+    assert "The given split, 2 trainings" in one.err
+    scores = {row["method"]: row["logistic"]["mean"] for row in one.json["rows"]}
+    vectors = "embed edges.csv --nodes people.csv --label-column team --method netmf -o v.npy --device cpu"
+    run(vectors)
+    same = run("evaluate v.npy --labels teams.csv --split splits.csv --device cpu --json").json
+    assert scores["netmf"] == pytest.approx(same["accuracy"]["mean"])
+
+
+def test_mistakes_in_splits_are_refused(refused, blocks, many_graphs):
+    line = f"compare {blocks} --label-column team --splits splits.csv"
+    refused(line, "splits.csv does not exist")
+    with_splits(FIRST)
+    good = Path("splits.csv").read_text()
+    refused(f"compare {blocks} --labels none --splits splits.csv", "without labels there is nothing to split")
+    Path("kinds.csv").write_text("id,kind\n" + "".join(f"ring{size},{size % 2}\n" for size in range(3, 9)))
+    refused(f"compare {many_graphs} --labels kinds.csv --splits splits.csv", "many graphs", "folds")
+    for wrong, right, *words in (
+        ("p3,vaildation", "p3,validation", "splits.csv, line 5", "'vaildation'", "train, val or test"),
+        ("p99,test", "p3,validation", "splits.csv, line 5", "'p99'", "not a node of the graph"),
+        ("p5,test", "p5,", "line 7", "'p5' is in test", "has no label"),
+    ):
+        Path("splits.csv").write_text(good.replace(right, wrong, 1))
+        refused(line, *words)
+    with_splits(FIRST, SECOND.replace("t", "-"))
+    refused(line, "the split 'b'", "no train rows")
+    with_splits(FIRST.replace("v", "-"))
+    refused(line, "the split 'a' has no validation rows")
+    with_splits(FIRST[:20] + FIRST[20:].replace("t", "e"))
+    refused(line, "class red", "missing from train")
+    Path("splits.csv").write_text("id\np1\n")
+    refused(line, "splits.csv has only ids", "a column per split")
 
 
 def test_numbers_are_no_classes(refused, blocks):

@@ -91,6 +91,38 @@ def test_model_folder_is_described(run, table):
     assert header["model"]["card"] == (model / "README.md").read_text()
 
 
+def test_model_embeds_a_graph_and_is_described(run, refused, graph, small):
+    run(f"train {graph} -o model {small}")
+    run("apply model edges.csv --nodes nodes.csv -o v.parquet")
+    refused("explore model -o page.html", "model is a model", "trained on edges.csv", "--graph")
+    refused("explore model --graph edges.csv -o page.html", "edges.csv", "features", "--nodes")
+    refused("explore model --graph edges.csv --model model -o page.html", "omit --model")
+    run("explore model --graph edges.csv --nodes nodes.csv --label-column x --layout pca -o page.html")
+    assert shown("page.html")[0]["colour"] == "x"  # it is a feature nevertheless
+    run("explore model --graph edges.csv --nodes nodes.csv --layout pca -o page.html")
+    run("explore v.parquet --graph edges.csv --labels nodes.csv --model model --layout pca -o same.html --title model")
+    header, arrays = shown("page.html")
+    other, others = shown("same.html")
+    assert header["model"]["losses"] == json.loads(Path("model/config.json").read_text())["losses"]
+    assert [column["name"] for column in header["columns"]] == ["x", "y", "topic", "degree"]
+    names = [header.pop("maps")[0].pop("name"), other.pop("maps")[0].pop("name")]
+    assert names == ["model", "v"]
+    assert header == other
+    for one, same in zip(arrays, others, strict=True):
+        np.testing.assert_array_equal(one, same)
+    refused("explore v.parquet --graph edges.csv --nodes nodes.csv -o page.html", "--nodes", "--labels")
+
+
+def test_saved_vectors_of_a_method_and_models_of_graphs_embed_their_graphs(run, graph, many_graphs, small):
+    run(f"train {graph} --method raw -o raw")
+    run("explore raw --graph edges.csv --nodes nodes.csv --label-column topic --layout pca -o page.html")
+    assert shown("page.html")[0]["count"] == 12
+    run(f"train {many_graphs} -o model {small}")
+    run(f"explore model --graph {many_graphs} --layout pca -o page.html")
+    header, _ = shown("page.html")
+    assert (header["unit"], header["count"]) == ("graph", 6)
+
+
 def test_vectors_of_graphs_have_their_graphs(run, many_graphs):
     names = np.array([f"ring{size}" for size in (8, 3, 5, 4, 7, 6)])  # in another order than the graphs
     write_embeddings("v.parquet", Embeddings(names, np.random.default_rng(0).normal(size=(6, 3))))
@@ -133,4 +165,4 @@ def test_mistakes_are_refused(refused, table):
     refused("explore v.parquet -o page.html --compare few.csv", "few.csv", "n2")
     Path("model").mkdir()
     Path("model/config.json").write_text("{}")
-    refused("explore model -o page.html", "model", "mvgrl apply")
+    refused("explore model -o page.html", "model", "not an mvgrl model")

@@ -16,6 +16,7 @@ import torch
 
 from mvgrl.datasets import Dataset
 from mvgrl.errors import InputError, MVGRLError, SettingsError
+from mvgrl.evaluation.logistic import logistic_probe
 from mvgrl.evaluation.random_probe import random_10_accuracy
 from mvgrl.evaluation.splits import random_splits
 from mvgrl.experiments.compare import compare
@@ -127,6 +128,28 @@ def test_scores_are_those_of_the_probe_on_labelled_nodes(ledger):
     assert row.numbers["random_10"].mean == pytest.approx(expected.mean())
     assert row.numbers["random_10"].std == pytest.approx(expected.std())
     assert (row.runs, row.memory, row.failed) == (3, None, "")
+
+
+def test_own_splits_are_trained_on_and_scored(ledger):
+    dataset = club()
+    splits = [{"train": np.arange(0, 9 + i), "val": np.arange(30, 40), "test": np.arange(50, 80)} for i in range(3)]
+    rows = {row.contender.id: row for row in run(dataset, ledger, ["noisy", "taught"], splits=splits)}
+    trained = [train for name, train in CALLS if name == "taught"]
+    assert trained == [tuple(split["train"]) for split in splits]
+    assert CALLS.count(("noisy", (0,))) == 1  # the splits share a training
+    vectors = METHODS["noisy"].outcomes(dataset, None, None, [0], None)[0].vectors  # type: ignore[arg-type]
+    expected = [
+        100 * logistic_probe(vectors, dataset.target.astype(str), one["train"], one["test"], val=one["val"])
+        for one in splits
+    ]
+    assert rows["noisy"].numbers["logistic"].mean == pytest.approx(np.mean(expected))
+    assert rows["taught"].numbers["logistic"].mean == pytest.approx(100 / 3)
+    assert contest(dataset, ["noisy"], splits=splits, device="cpu").parts == (10, 30)
+    CALLS.clear()
+    run(dataset, ledger, ["noisy", "taught"], splits=splits)
+    assert CALLS == []
+    run(dataset, ledger, ["noisy"], splits=splits[::-1])
+    assert CALLS == [("noisy", (0,))]
 
 
 def test_unlabelled_nodes_are_in_no_split():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,7 +108,8 @@ def test_hostile_text_is_shown_as_text(browser: Browser, tmp_path: Path):
     assert browser.run("window.broken") is None
     browser.run("document.querySelector('#search').focus()")
     browser.type("</SCRIPT>")
-    browser.wait("document.querySelectorAll('#hits li').length === 1")
+    browser.wait("document.querySelectorAll('#hits li').length === 2")  # a class, and a point
+    assert browser.run("document.querySelector('#hits .words').textContent") == f"{HOSTILE[0]} = {HOSTILE[0]}"
     browser.run("explorer.select([6, 7])")
     browser.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     browser.run("document.querySelector('#save').click()")
@@ -145,18 +147,28 @@ def test_model_has_its_loss_curve_choices_and_card(browser: Browser, contents: C
     assert browser.run("document.querySelector('#model pre').textContent") == "# A card"
 
 
-def test_graphs_are_drawn_small_on_hover(browser: Browser, tmp_path: Path):
+@pytest.mark.parametrize("way", ["page", "server"])
+def test_graphs_are_drawn_small_on_hover(browser: Browser, tmp_path: Path, way: str):
     edges = [(0, 1), (1, 2), (2, 0), (3, 4), (5, 6), (6, 7), (7, 8), (8, 5)]  # a triangle, an edge, a square
     labels = np.array([0, 0, 1, 2, 2, 0, 1, 0, 1])
     graph = Graph.from_edges(*np.array(edges).T, node_labels=labels, offsets=[0, 3, 5, 9])
     points = np.array([[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     shown = Contents("Graphs", np.arange(3), (Map("", points),), graphs=SmallGraphs.of(graph), unit="graph")
-    write_page(tmp_path / "graphs.html", shown)
-    browser.open(tmp_path / "graphs.html", READY)
+    if way == "page":
+        write_page(tmp_path / "graphs.html", shown)
+        browser.open(tmp_path / "graphs.html", READY)
+        check_drawings(browser)
+    else:
+        with running(Server(shown, [points])) as server:
+            browser.open(server.address, READY)
+            check_drawings(browser)
+
+
+def check_drawings(browser: Browser):
     for point, (nodes, lines, kinds) in enumerate([(3, 3, "001"), (2, 1, "22"), (4, 4, "0101")]):
         browser.mouse("mouseMoved", *place(browser, point))
         browser.wait(f"document.querySelector('.tip').textContent.startsWith('{point}')")
-        assert browser.run("document.querySelectorAll('.tip line').length") == lines
+        browser.wait(f"document.querySelectorAll('.tip line').length === {lines}")
         found = browser.run("[...document.querySelectorAll('.tip circle')].map(one => one.dataset.label).join('')")
         assert (len(found), found) == (nodes, kinds)
     apart = browser.run("""(dots => dots.flatMap((a, i) => dots.slice(0, i).map(b =>
@@ -166,15 +178,21 @@ def test_graphs_are_drawn_small_on_hover(browser: Browser, tmp_path: Path):
     assert browser.run("document.querySelector('#count').innerText") == "3 graphs"
 
 
-@pytest.fixture
-def served(contents: Contents):
-    vectors = np.eye(4)[np.repeat(np.arange(4), 20)] + 0.1 * np.random.default_rng(0).normal(size=(80, 4))
-    with Server(contents, [vectors]) as server:
+@contextmanager
+def running(server: Server):
+    with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield server
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def served(contents: Contents):
+    vectors = np.eye(4)[np.repeat(np.arange(4), 20)] + 0.1 * np.random.default_rng(0).normal(size=(80, 4))
+    with running(Server(contents, [vectors])) as server:
+        yield server
 
 
 def test_served_page_shows_the_same(browser: Browser, contents: Contents, served: Server, tmp_path: Path):

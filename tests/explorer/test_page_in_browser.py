@@ -94,7 +94,7 @@ def test_hover_shows_the_id_and_the_chosen_columns(opened):
     assert "21.25" in text(opened, ".tip")
 
 
-def test_search_finds_ids_and_text_as_one_types(opened):
+def test_search_finds_ids_text_and_classes_as_one_types(opened):
     opened.press("/")
     assert opened.run("document.activeElement.id") == "search"
     opened.type("P7")
@@ -110,6 +110,20 @@ def test_search_finds_ids_and_text_as_one_types(opened):
     opened.wait("document.querySelector('#hits li')?.innerText.startsWith('p33')")
     assert "note" in text(opened, "#hits li")
     opened.run("document.querySelector('#search').value = ''")
+    opened.type("CAT")
+    opened.wait("document.querySelector('#hits li')?.textContent === 'kind = cat(20 points)'")
+    choose(opened, "#colour", 1)  # another column: a class is shown in its colour
+    opened.press("Enter")
+    opened.wait(f"{SHOWN} === '20'")
+    opened.wait("document.querySelector(\".class[aria-pressed='true']\")?.innerText.startsWith('cat')")
+    assert text(opened, "#count") == "20 of 80 nodes"
+    opened.wait("explorer.maps.every(map => !map.fitting)")
+    counts = [pixels_of(colour, seen(opened)) for colour in class_colours()]
+    assert [count > 0 for count in counts] == [False, False, True, False]
+    assert opened.run("explorer.maps[0].nearest(0, 0) / 20 | 0") == 2
+    press(opened, "#reset")
+    opened.wait(f"{SHOWN} === '80'")
+    opened.run("document.querySelector('#search').value = ''; document.querySelector('#search').focus()")
     opened.type("no such thing")
     opened.wait("document.querySelector('#hits li').innerText === 'Nothing found'")
 

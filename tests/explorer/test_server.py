@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mvgrl.explorer.contents import Contents
+from mvgrl.explorer.answers import Answers
+from mvgrl.explorer.contents import Contents, Map, SmallGraphs
 from mvgrl.explorer.packing import unpacked
 from mvgrl.explorer.server import Server
 from mvgrl.explorer.tiles import tiles_of
@@ -117,6 +118,19 @@ def test_answers_are_those_of_the_table(server, contents, vectors):
     assert [hit["row"] for hit in hits] == [3, *range(30, 40)]
     ids = ask(server, f"/{server.token}/ids", "POST", np.array([5, 2], "<u4").tobytes())[2]
     assert json.loads(ids) == ["p5", "p2"]
+
+
+def test_graph_of_a_point_is_that_of_the_contents(contents):
+    sizes, edges = np.array([3, 300, 2]), np.array([2, 1, 1])
+    pairs, labels = np.array([[0, 1], [1, 2], [0, 299], [0, 1]]), np.repeat([1, 0, 2], sizes)
+    graphs = SmallGraphs(sizes, edges, pairs, labels)
+    answers = Answers(Contents("Graphs", np.arange(3), (Map("", np.zeros((3, 2))),), graphs=graphs), [])
+    assert answers.graph(0) == {"nodes": 3, "edges": [[0, 1], [1, 2]], "labels": [1, 1, 1]}
+    assert answers.graph(1) == {"nodes": 300}  # too many to draw
+    assert answers.graph(2) == {"nodes": 2, "edges": [[0, 1]], "labels": [2, 2]}
+    for wrong in (answers, Answers(contents, [])):
+        with pytest.raises(LookupError):
+            wrong.graph(3 if wrong is answers else 0)
 
 
 def test_tiles_hold_every_point_once_with_its_columns(server, contents):

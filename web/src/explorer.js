@@ -43,7 +43,7 @@ export class Explorer {
     this.status = element('p', { id: 'status', class: 'hidden', role: 'status' });
     this.shown = element('p', { class: 'soft', id: 'count' });
     const bar = element('header', { class: 'top' }, element('div', { class: 'name' }, element('h1', {}, words(header.title)), this.shown),
-      searchBox(this.source, (hit) => this.jump(hit)), this.theme.button);
+      searchBox((text) => this.search(text), (hit) => (hit.code ? this.showClass(hit) : this.jump(hit))), this.theme.button);
     this.holder = element('main', { class: `maps maps-${this.source.maps.length}`, 'aria-label': 'Maps' });
     const named = (indices, none) => [[-1, none], ...indices.map((i) => [i, state.columns[i].name])];
     this.legend = element('div', { id: 'legend' });
@@ -117,7 +117,7 @@ export class Explorer {
       name.textContent = found.id;
       this.tip.append(...rows(later, found.texts));
     });
-    const drawing = this.source.graphs ? thumbnail(this.source.graphs, place, 140) : null;
+    const drawing = thumbnail(this.source, place, 140);
     this.tip.replaceChildren(element('strong', {}, name), ...rows(here), ...(drawing ? [drawing] : []));
     this.tip.hidden = false;
     const at = map.position(place);
@@ -135,6 +135,29 @@ export class Explorer {
   }
 
   say(text) { this.status.textContent = text; }
+
+  // Points with this very id, then classes, then other points.
+  async search(text) {
+    const wanted = text.toLowerCase();
+    const points = await this.source.search(text);
+    const exact = points.filter((hit) => hit.id.toLowerCase() === wanted).length;
+    const classes = this.state.classes(wanted).map((one) => ({
+      ...one, id: `${one.column} = ${one.name}`, note: `(${counted(one.count, 'point')}${this.source.count < this.source.total ? ' here' : ''})`,
+    }));
+    return [...points.slice(0, exact), ...classes, ...points.slice(exact)];
+  }
+
+  async showClass({ index, code }) {
+    this.clear();
+    this.state.filters.clear();
+    this.state.toggleLevel(index, code);
+    this.state.colour = index;
+    byId('colour').value = index;
+    await this.draw();
+    document.documentElement.dataset.shown = `${this.visible.length}`;
+    this.say(`${counted(this.visible.length, 'point')} shown`);
+    this.maps.forEach((map) => map.fit(true, this.visible));
+  }
 
   async jump(hit) {
     const place = hit.place >= 0 ? hit.place : await this.arrived(hit.row);

@@ -2,21 +2,29 @@
 
 import { element, svg } from './dom.js';
 
-const MOST = 250; // nodes of a graph that is drawn
 const ROUNDS = 120;
 
-export function thumbnail(graphs, place, size) {
-  const [first, last] = [graphs.nodes[place], graphs.nodes[place + 1]];
-  const count = last - first;
-  if (count > MOST) return element('p', { class: 'hint', text: `${count.toLocaleString('en')} nodes, too many to draw` });
-  const edges = [];
-  for (let i = graphs.offsets[place]; i < graphs.offsets[place + 1]; i++) edges.push([graphs.pairs[2 * i], graphs.pairs[2 * i + 1]]);
+// The drawing of the graph that a point stands for; room is kept for one that the server has yet to send.
+export function thumbnail(source, place, size) {
+  if (!source.graph) return null;
+  const holder = element('div', {});
+  const show = (graph) => holder.replaceChildren(drawing(graph, source.header.graphs.most, size));
+  const graph = source.graph(place);
+  if (graph.then) {
+    holder.style.minHeight = `${size}px`;
+    graph.then(show);
+  } else show(graph);
+  return holder;
+}
+
+function drawing({ nodes: count, edges, labels }, most, size) {
+  if (count > most) return element('p', { class: 'hint', text: `${count.toLocaleString('en')} nodes, too many to draw` });
   const [x, y] = arranged(count, edges);
   const fit = fitted(x, y, size);
   const lines = edges.map(([a, b]) => svg('line', { x1: fit(x[a], 0), y1: fit(y[a], 1), x2: fit(x[b], 0), y2: fit(y[b], 1) }));
   const radius = Math.max(1.6, Math.min(5, 24 / Math.sqrt(count)));
   const dots = Array.from({ length: count }, (_, i) => {
-    const label = graphs.labels ? graphs.labels[first + i] : 0;
+    const label = labels ? labels[i] : 0;
     const dot = svg('circle', { cx: fit(x[i], 0), cy: fit(y[i], 1), r: radius, 'data-label': label });
     dot.style.fill = `var(--series-${label % 8})`;
     return dot;

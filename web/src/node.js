@@ -16,7 +16,7 @@ export function nodePanel(state, place, found, actions) {
   const rows = state.columns.map((_, index) => element('tr', {},
     element('th', { scope: 'row' }, words(state.columns[index].name)),
     element('td', {}, valueNode(state, index, place, details.texts))));
-  const drawing = state.source.graphs ? thumbnail(state.source.graphs, place, 180) : null;
+  const drawing = thumbnail(state.source, place, 180);
   return element('div', { class: 'node' },
     element('h3', {}, words(details.id, 'id')),
     drawing,

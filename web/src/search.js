@@ -2,10 +2,12 @@
 
 import { element, words } from './dom.js';
 
-export function searchBox(source, choose) {
+const noteOf = ({ where, note }) => (where || note ? element('span', { class: 'soft' }, words(note ?? `in ${where}`)) : null);
+
+export function searchBox(search, choose) {
   const list = element('ul', { id: 'hits', role: 'listbox', 'aria-label': 'Found', hidden: true });
   const input = element('input', {
-    id: 'search', type: 'search', role: 'combobox', placeholder: 'Search ids and text', 'aria-label': 'Search ids and text',
+    id: 'search', type: 'search', role: 'combobox', placeholder: 'Search ids, classes, text', 'aria-label': 'Search ids, classes and text',
     'aria-controls': 'hits', 'aria-expanded': 'false', autocomplete: 'off', spellcheck: 'false',
   });
   let [hits, active, asked] = [[], -1, 0];
@@ -32,7 +34,7 @@ export function searchBox(source, choose) {
       ? found.map((hit, i) => element('li', {
           id: `hit-${i}`, role: 'option', 'aria-selected': 'false',
           on: { mousedown: (event) => event.preventDefault(), click: () => pick(hit) },
-        }, words(hit.id), hit.where ? element('span', { class: 'soft' }, words(`in ${hit.where}`)) : null))
+        }, words(hit.id), noteOf(hit)))
       : [element('li', { class: 'none', text: 'Nothing found' })]));
     list.hidden = false;
     input.setAttribute('aria-expanded', 'true');
@@ -41,7 +43,7 @@ export function searchBox(source, choose) {
     const text = input.value.trim();
     const mine = ++asked;
     if (!text) return close();
-    const found = await source.search(text);
+    const found = await search(text);
     if (mine === asked) show(found);
   });
   input.addEventListener('keydown', (event) => {

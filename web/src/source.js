@@ -40,6 +40,16 @@ function bothWays(count, offsets, targets) {
   return (row) => ends.subarray(sums[row], sums[row + 1]);
 }
 
+function graphsOf(about, arrays) {
+  const [nodes, offsets, pairs] = [about.nodes, about.offsets, about.pairs].map((number) => arrays[number]);
+  const labels = about.labels != null ? arrays[about.labels] : null;
+  return (place) => {
+    const edges = [];
+    for (let i = offsets[place]; i < offsets[place + 1]; i++) edges.push([pairs[2 * i], pairs[2 * i + 1]]);
+    return { nodes: nodes[place + 1] - nodes[place], edges, labels: labels?.subarray(nodes[place], nodes[place + 1]) };
+  };
+}
+
 export class PageSource {
   constructor({ header, arrays }) {
     this.header = header;
@@ -58,13 +68,7 @@ export class PageSource {
     this.columns = columnsOf(header, arrays);
     this.ids = header.ids && new Texts(arrays[header.ids[0]], arrays[header.ids[1]]);
     this.edgesOf = header.edges && bothWays(this.count, arrays[header.edges[0]], arrays[header.edges[1]]);
-    this.graphs = header.graphs && {
-      ...header.graphs,
-      nodes: arrays[header.graphs.nodes],
-      labels: header.graphs.labels != null ? arrays[header.graphs.labels] : null,
-      offsets: arrays[header.graphs.offsets],
-      pairs: arrays[header.graphs.pairs],
-    };
+    this.graph = header.graphs && graphsOf(header.graphs, arrays);
   }
 
   row(place) { return place; }
@@ -133,7 +137,7 @@ export class ServerSource {
     this.columns = columnsOf(header, arrays).map((column) => ({ ...column }));
     this.rows = new Uint32Array(0);
     this.places = new Map();
-    this.graphs = null;
+    this.graph = header.graphs && (async (place) => (await this.answer(`graph/${this.rows[place]}`)).json());
   }
 
   row(place) { return this.rows[place]; }

@@ -4,6 +4,7 @@ import { classColours, scale } from './colour.js';
 
 const STEPS = 64; // of the colour scale
 const BINS = 40;
+const MOST_CLASSES = 5; // among what a search finds
 
 export class State {
   constructor(source) {
@@ -86,6 +87,20 @@ export class State {
     else levels.add(code);
     if (levels.size) this.filters.set(index, { levels });
     else this.filters.delete(index);
+  }
+
+  // Classes whose name contains a text: those with this very name first, then the larger ones.
+  classes(wanted) {
+    const found = [];
+    this.columns.forEach((column, index) => {
+      if (column.kind !== 'category') return;
+      const { counts } = this.summary(index);
+      column.levels.forEach((name, i) => {
+        const same = name.toLowerCase();
+        if (counts[i + 1] && same.includes(wanted)) found.push({ index, code: i + 1, column: column.name, name, count: counts[i + 1], exact: same === wanted });
+      });
+    });
+    return found.sort((a, b) => b.exact - a.exact || b.count - a.count).slice(0, MOST_CLASSES);
   }
 
   brush(index, range) {

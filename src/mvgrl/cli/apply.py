@@ -73,8 +73,7 @@ def run(
     inputs = (graph, source.nodes, model / "config.json", model / "model.safetensors", model / "README.md")
     check_output(output, inputs=inputs, overwrite=overwrite, csv_safe=csv_safe)
 
-    from mvgrl.cli.inputs import notes_of
-    from mvgrl.cli.running import embeddings, peak_memory, sizes
+    from mvgrl.cli.running import peak_memory, sizes
     from mvgrl.method_vectors import is_method_folder
     from mvgrl.pretrained import load_model, vector_summary
 
@@ -94,12 +93,7 @@ def run(
         console.note(f"wrote {rows:,} vectors of {width} to {output}")
         console.result(outcome)
         return
-    named = _open(graph, source, trained, console)
-    _check_features(graph, named, trained)
-    for note in notes_of(named):
-        console.note(f"note: {note}")
-    with console.busy("embedding"):
-        table = embeddings(named, trained, made_as, new=True)
+    named, table = _embedded(graph, source, trained, made_as, console)
     write_embeddings(output, table, overwrite=overwrite, csv_safe=csv_safe)
     rows, width = table.vectors.shape
     composition = trained.compose(made_as) if made_as.composed else None
@@ -114,6 +108,39 @@ def run(
             "output": str(output),
         }
     )
+
+
+def vectors_by(model: Path, graph: str, source: Source, console: Console) -> Embeddings:
+    """Return the vectors of a graph in memory, made as when the model was saved.
+
+    A model has the columns of its features; the vectors of other methods need the label column that was left out.
+    """
+    from mvgrl.cli.out_of_core import opened
+    from mvgrl.method_vectors import is_method_folder
+    from mvgrl.pretrained import load_model
+
+    if is_method_folder(model):
+        return _of_method(model, graph, source, Written(), console)[0]
+    trained, saved, _ = load_model(model)
+    source = replace(source, label_column=None)
+    if (stored := opened(graph, source)) is not None:
+        stored.check_encoder(trained.feature_encoder.columns_)
+    return _embedded(graph, source, trained, saved, console)[1]
+
+
+def _embedded(
+    graph: str, source: Source, trained: Trained, output: Options, console: Console
+) -> tuple[NamedGraph, Embeddings]:
+    """Read a graph, and embed it."""
+    from mvgrl.cli.inputs import notes_of
+    from mvgrl.cli.running import embeddings
+
+    named = _open(graph, source, trained, console)
+    _check_features(graph, named, trained)
+    for note in notes_of(named):
+        console.note(f"note: {note}")
+    with console.busy("embedding"):
+        return named, embeddings(named, trained, output, new=True)
 
 
 def _stored_run(

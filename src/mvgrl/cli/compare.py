@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mvgrl.datasets import Dataset
+    from mvgrl.experiments.contest import Splits
     from mvgrl.graphs.named import NamedGraph
+    from mvgrl.tables.embeddings import Embeddings
 
 LEDGER = Path("compare.jsonl")
 _FLAGS = ("splits", "seeds", "epochs", "label_column", "id_column")
@@ -31,7 +33,10 @@ def run(
         str | None, flag("A table (id, label); by default the label column of --nodes, or of the dataset; or none.")
     ] = None,
     methods: Annotated[str | None, flag("Methods, such as raw,dgi,mvgrl,default (those named above).")] = None,
-    splits: Annotated[str | None, flag("Number of random splits (10; graphs and links 3), or public.")] = None,
+    splits: Annotated[
+        str | None,
+        flag("Number of random splits (10; graphs and links 3), public, or a table: id, and a column per split."),
+    ] = None,
     seeds: Annotated[int | None, flag("Trainings per split (1; with --splits public 5).", converter=whole)] = None,
     epochs: Annotated[
         int | None, flag("At most so many epochs for every method that trains, for a quick look.", converter=whole)
@@ -53,6 +58,7 @@ def run(
     mvgrl compare edges.csv --labels labels.csv -o compare.html
     mvgrl compare edges.csv --labels labels.csv --methods raw,netmf,default
     mvgrl compare cora --splits public
+    mvgrl compare edges.csv --labels labels.csv --splits splits.csv
     mvgrl compare edges.csv --labels none
     ```
 
@@ -64,6 +70,8 @@ def run(
     vectors of graphs by a linear SVM with nested cross-validation. Methods that learn from labels, such as gcn, are
     trained on every split. Nodes without a label are in the graph, but in no split. Without labels, edges are hidden
     and predicted as in mvgrl links, and the stability of clusters is measured.
+
+    A table of splits has train, validation (or val) or test per node in every column, or nothing for a node in no part.
 
     The best score is marked, and those that a paired t-test over the splits cannot tell from it. Every method runs in a
     process of its own, so a method that fails or runs out of memory is a row with its reason. An interrupted comparison
@@ -85,15 +93,16 @@ def run(
     from mvgrl.reports.compare import as_text, check_page, protocol_text, write_page
     from mvgrl.tables.paths import check_not_input
 
-    inputs = (graph, source.nodes, labels)
+    inputs = (graph, source.nodes, labels, splits)
     if output is not None:
         check_not_input(check_page(output), (*inputs, ledger))
     ledger = ledger or (LEDGER if output is None else output.with_suffix(".jsonl"))
     check_not_input(ledger, inputs)
     with spelled_as_flags(_FLAGS):
-        dataset, notes = _dataset(graph, source, labels, console)
+        dataset, named, notes = _dataset(graph, source, labels, console)
         chosen = None if methods is None else listed(methods)
-        options: dict[str, Any] = dict(splits=_splits(splits), seeds=seeds, epochs=epochs, device=device or "auto")
+        found = _splits(splits, dataset, named, str(labels or source.nodes or graph))
+        options: dict[str, Any] = dict(splits=found, seeds=seeds, epochs=epochs, device=device or "auto")
         plan = contest(dataset, chosen, **options)
     for note in notes:
         console.note(f"note: {note}")
@@ -127,17 +136,42 @@ def run(
         console.note("--retry-failed runs the methods that failed again")
 
 
-def _splits(text: str | None) -> int | str | None:
+def _splits(text: str | None, dataset: Dataset, named: NamedGraph, labels: str) -> int | str | Splits | None:
+    """Return a number of random splits, "public", or the splits of a file."""
     if text is None or text == "public":
         return text
     try:
         return int(text)
     except ValueError:
-        raise SettingsError(f"--splits is {shown(text)}; it must be a number, or public") from None
+        if not Path(text).suffix and not Path(text).exists():
+            raise SettingsError(
+                f"--splits is {shown(text)}; it must be a number, public, or a table of splits"
+            ) from None
+
+    import numpy as np
+
+    from mvgrl.cli.evaluate import given_split
+    from mvgrl.experiments.contest import check_splittable
+    from mvgrl.tables.labels import read_splits
+
+    check_splittable(dataset)
+    names, rows = np.array(["", *dataset.classes])[dataset.target + 1], _rows(named)
+    found = []
+    for name, split in read_splits(text).items():
+        unknown = "is not a node of the graph; drop the row"
+        try:
+            parts = given_split(rows, names, split, labels, classes=True, unknown=unknown)
+        except InputError as error:
+            raise error if name == "split" else InputError(f"the split {shown(name)}: {error}") from None
+        if not len(parts["val"]):
+            raise InputError(f"{split.place.name}: the split {shown(name)} has no validation rows, on which the "
+                             "classifier is tuned; add some")  # fmt: skip
+        found.append(parts)
+    return found
 
 
-def _dataset(graph: str, source: Source, labels: str | None, console: Console) -> tuple[Dataset, list[str]]:
-    """Read the graph and its labels; also return notes on both."""
+def _dataset(graph: str, source: Source, labels: str | None, console: Console) -> tuple[Dataset, NamedGraph, list[str]]:
+    """Read the graph and its labels; also return the graph with its ids, and notes on both."""
     from mvgrl.cli.inputs import check_dataset_flags, is_dataset, notes_of, open_dataset
     from mvgrl.experiments.contest import own_dataset
 
@@ -147,8 +181,8 @@ def _dataset(graph: str, source: Source, labels: str | None, console: Console) -
             raise SettingsError(f"{graph} is a named dataset with its own labels; omit --labels, or use --labels none")
         dataset = open_dataset(graph, source.data_root, console)
         if labels is None:
-            return dataset, []
-        return replace(own_dataset(dataset.named()), name=f"{dataset.name}, no labels"), []
+            return dataset, dataset.named(), []
+        return replace(own_dataset(dataset.named()), name=f"{dataset.name}, no labels"), dataset.named(), []
     named, values, removed = graph_with_labels(graph, source, labels, console)
     notes = [*notes_of(named), *removed]
     if labels is None and values is None:
@@ -160,7 +194,7 @@ def _dataset(graph: str, source: Source, labels: str | None, console: Console) -
     if values is not None and (missing := len(values) - int((dataset.target >= 0).sum())):
         what = {"node": "nodes without a label are in no split", "graph": "graphs without a label are left out"}
         notes.append(f"{missing:,} {what[dataset.task]}")
-    return dataset, notes
+    return dataset, named, notes
 
 
 def graph_with_labels(
@@ -191,11 +225,17 @@ def graph_with_labels(
 
 
 def _matched(named: NamedGraph, known: Any) -> np.ndarray:
+    from mvgrl.tables.labels import labels_for
+
+    return labels_for(_rows(named), known)
+
+
+def _rows(named: NamedGraph) -> Embeddings:
+    """Return the nodes, or the graphs if there are many, as rows that tables are matched with."""
     import numpy as np
 
     from mvgrl.tables.embeddings import Embeddings
-    from mvgrl.tables.labels import labels_for
 
     ids, sides = (named.node_ids, named.sides) if named.graph.count == 1 else (named.graph_ids, None)
     assert ids is not None
-    return labels_for(Embeddings(ids, np.zeros((len(ids), 1), np.float32), sides=sides), known)
+    return Embeddings(ids, np.zeros((len(ids), 1), np.float32), sides=sides)

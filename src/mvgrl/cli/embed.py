@@ -15,6 +15,7 @@ from mvgrl.cli.options import (
     MethodName,
     Output,
     Overwrite,
+    Recorded,
     Seed,
     Source,
     flag,
@@ -32,6 +33,7 @@ def run(
     resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
     overwrite: Overwrite = False,
     csv_safe: CsvSafe = False,
+    recorded: Recorded = Recorded(),  # noqa: B008
     seed: Seed = None,
     device: Device = None,
     memory: MemoryLimit = None,
@@ -69,6 +71,7 @@ def run(
     check_output(output, inputs=inputs, overwrite=overwrite, csv_safe=csv_safe)
 
     from mvgrl.cli.out_of_core import StoredRun, resumable
+    from mvgrl.cli.records import add_texts, recorders
     from mvgrl.cli.running import (
         check_unfinished,
         embeddings,
@@ -85,8 +88,11 @@ def run(
     from mvgrl.outofcore.written import check_streamable
 
     check_unfinished(output, resume=resume)
+    records = recorders(recorded, method, output, inputs, resume=resume)
     job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output, elsewhere)
     if isinstance(job, StoredRun):
+        job.records = records
+        add_texts(records, graph, job.job.resolved.choices)
         check_streamable(output)
         with only_run(output, resume=resume), resumable(job.job.folder):
             rows, width = job.embed(output)
@@ -96,7 +102,8 @@ def run(
         return
     with only_run(output, resume=resume):
         if job.method is None:
-            model = trained(job, output, resume=resume)
+            add_texts(records, graph, job.resolved.choices)
+            model = trained(job, output, resume=resume, records=records)
             table = embeddings(job.named, model, job.output)
         else:
             made = made_by_method(job, resume=resume)

@@ -200,7 +200,7 @@ def _parts(
 
     classes = protocol != "regression"
     if split is not None:
-        return [_given_split(table, names, read_split(split), labels, classes=classes)], f"the split of {split}"
+        return [given_split(table, names, read_split(split), labels, classes=classes)], f"the split of {split}"
     random_requested = any(value is not None for value in (*fractions, splits))
     if dataset is not None and dataset.splits is not None and not random_requested:
         import numpy as np
@@ -208,7 +208,7 @@ def _parts(
         ids = np.concatenate(list(dataset.splits.values()))
         parts = np.repeat(list(dataset.splits), [len(part) for part in dataset.splits.values()])
         own = Split(ids, place=Place(dataset.name), parts=parts)
-        return [_given_split(table, names, own, labels, classes=classes)], f"the split of {dataset.name}"
+        return [given_split(table, names, own, labels, classes=classes)], f"the split of {dataset.name}"
     train, val = (0.1 if value is None else value for value in fractions)
     count = PROTOCOLS[protocol] if splits is None else splits
     draw = random_splits if classes else regression_splits
@@ -216,8 +216,8 @@ def _parts(
     return drawn, f"{count} random splits, {train:.0%} train, {val:.0%} validation"
 
 
-def _given_split(
-    table: Embeddings, names: np.ndarray, split: Split, labels: str, *, classes: bool
+def given_split(
+    table: Embeddings, names: np.ndarray, split: Split, labels: str, *, classes: bool, **wording: str
 ) -> dict[str, np.ndarray]:
     """Convert a split to rows of the embeddings; every row needs a label, and classes must all be in train."""
     import numpy as np
@@ -226,7 +226,7 @@ def _given_split(
     from mvgrl.tables.ids import align
     from mvgrl.tables.labels import splits_for
 
-    parts = splits_for(table, split)
+    parts = splits_for(table, split, **wording)
     train_classes = names[parts["train"] if classes else slice(None)]
     for part, rows in parts.items():
         odd = rows[~(is_known(names[rows]) & np.isin(names[rows], train_classes))]

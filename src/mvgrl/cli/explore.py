@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mvgrl.cli.console import Console
 from mvgrl.cli.options import Common, Seed, Source, flag, whole
-from mvgrl.errors import InputError, SettingsError
+from mvgrl.errors import InputError, SettingsError, shown
 
 if TYPE_CHECKING:
     from mvgrl.explorer.contents import Contents
@@ -29,6 +30,9 @@ def run(
     id_column: Annotated[str | None, flag("The id column of the labels (id).")] = None,
     label_column: Annotated[str | None, flag("Colour by this column first (label, else the first classes).")] = None,
     graph: Annotated[str | None, flag("The graph, whose edges are drawn: as in mvgrl embed.")] = None,
+    nodes: Annotated[
+        Path | None, flag("With a model: the table of nodes, as in mvgrl apply; it is also --labels.")
+    ] = None,
     compare: Annotated[Path | None, flag("Other vectors of the same ids, on a second map beside the first.")] = None,
     model: Annotated[Path | None, flag("The model's folder: its loss curve, choices and card are shown.")] = None,
     method: Annotated[
@@ -51,28 +55,33 @@ def run(
     mvgrl explore vectors.parquet --labels nodes.csv -o page.html
     mvgrl explore vectors.parquet --graph edges.csv -o page.html
     mvgrl explore vectors.parquet --compare others.parquet -o page.html
+    mvgrl explore model --graph edges.csv --nodes nodes.csv -o page.html
     mvgrl explore vectors.parquet --labels nodes.csv --layout pca --serve
     ```
 
     The page is one file: it opens by double-click, needs no network and can be mailed. Points are coloured and sized by
     the columns of --labels; a click lists the nearest vectors, by cosine. Beyond 100,000 points, tsne and umap place a
     sample, and the others go beside their neighbours; umap needs pip install 'mvgrl[umap]'. With --compare, the share
-    of common neighbours per point is a column. If the vectors are of graphs, --graph draws each graph small on hover.
+    of common neighbours per point is a column. A model in place of the vectors embeds --graph, as in mvgrl apply. If
+    the vectors are of graphs, --graph draws each graph small on hover.
     --serve prints an address of this computer with a secret in it; Ctrl-C ends it.
 
     Parameters
     ----------
     vectors
-        .parquet or .csv (id, and one list column or numeric columns), or .npy, as mvgrl embed writes them.
+        .parquet or .csv (id, and one list column or numeric columns), or .npy, as mvgrl embed writes them; or the
+        folder of a model, as mvgrl train writes it.
     """
     console = Console(common)
-    _check_flags(vectors, output, serve, (x, y), neighbors)
+    _check_flags(output, serve, (x, y), neighbors)
+    by_model = vectors.is_dir() and (vectors / "config.json").exists()
+    _check_model_flags(vectors, graph, nodes, model, by_model=by_model)
 
     from mvgrl.reports.projection import check_method
     from mvgrl.tables.paths import check_not_input, check_output_file
 
     check_method(method)
-    inputs = (vectors, labels, graph, compare)
+    inputs = (vectors, labels, graph, nodes, compare)
     for path, endings, example in (
         (output, (".html", ".htm"), "page.html"),
         (parquet, (".parquet",), "points.parquet"),
@@ -84,8 +93,18 @@ def run(
     from mvgrl.explorer.gather import arranged
     from mvgrl.tables.embeddings import read_embeddings
 
+    model = vectors if by_model else model
     facts = None if model is None else _facts(model)
-    gathered = _gathered(read_embeddings(vectors), vectors, labels, id_column, graph, data_root, console)
+    if by_model and graph is not None:
+        from mvgrl.cli.apply import vectors_by
+
+        source = _source(nodes, id_column, data_root)
+        if labels is None and nodes is not None:
+            labels, source = str(nodes), replace(source, label_column=label_column)
+        table = vectors_by(vectors, graph, source, console)
+    else:
+        table = read_embeddings(vectors)
+    gathered = _gathered(table, labels, id_column, graph, nodes, data_root, console)
     if x is not None and y is not None:
         gathered.places = _coordinates(gathered, vectors, x, y)
         gathered.columns = [one for one in gathered.columns if one.name not in {x, y} - {label_column}]
@@ -119,9 +138,7 @@ def run(
         _write(contents, output, console, parquet)
 
 
-def _check_flags(
-    vectors: Path, output: Path | None, serve: bool, places: tuple[str | None, str | None], k: int | None
-) -> None:
+def _check_flags(output: Path | None, serve: bool, places: tuple[str | None, str | None], k: int | None) -> None:
     if output is None and not serve:
         raise SettingsError("no page is named; add -o page.html, or --serve")
     if output is not None and serve:
@@ -130,9 +147,29 @@ def _check_flags(
         raise SettingsError("--x and --y belong together; give both, or none")
     if k is not None and k < 0:
         raise SettingsError(f"--neighbors is {k}; it must be at least 0")
-    if vectors.is_dir() and (vectors / "config.json").exists():
-        raise InputError(f"{vectors} is a model, not vectors; make them with mvgrl apply {vectors} GRAPH -o FILE, and "
-                         f"add --model {vectors}")  # fmt: skip
+
+
+def _check_model_flags(
+    vectors: Path, graph: str | None, nodes: Path | None, model: Path | None, *, by_model: bool
+) -> None:
+    if by_model and graph is None:
+        raise SettingsError(f"{vectors} is a model, which embeds a graph{_trained_on(vectors)}; add --graph GRAPH")
+    if by_model and model is not None:
+        raise SettingsError(f"{vectors} is itself a model, which is shown; omit --model")
+    if nodes is not None and not by_model:
+        raise SettingsError(f"--nodes is for a model that embeds a graph, and {vectors} has vectors; use --labels")
+
+
+def _trained_on(folder: Path) -> str:
+    from mvgrl.pretrained import config_of
+
+    about = config_of(folder, check=False).get("about")
+    known = about.get("trained on") if isinstance(about, dict) else None
+    return f" (it was trained on {shown(known)[1:-1]})" if isinstance(known, str) else ""
+
+
+def _source(nodes: Path | None, id_column: str | None, data_root: Path | None) -> Source:
+    return Source(nodes=nodes, id_column=None if nodes is None else id_column, data_root=data_root)
 
 
 def _facts(folder: Path) -> dict[str, Any]:
@@ -143,10 +180,10 @@ def _facts(folder: Path) -> dict[str, Any]:
 
 def _gathered(
     embeddings: Embeddings,
-    vectors: Path,
     labels: str | None,
     id_column: str | None,
     graph: str | None,
+    nodes: Path | None,
     data_root: Path | None,
     console: Console,
 ) -> Gathered:
@@ -165,7 +202,7 @@ def _gathered(
         check_input_file(Path(labels), TABLE_EXTENSIONS)
         gathered.add_table(*read_keyed(Path(labels), id_column))
     if graph is not None:
-        gathered.add_graph(open_graph(graph, Source(data_root=data_root), console, features=()))
+        gathered.add_graph(open_graph(graph, _source(nodes, id_column, data_root), console, features=()))
     return gathered
 
 
@@ -194,7 +231,7 @@ def _coordinates(gathered: Gathered, vectors: Path, x: str, y: str) -> Any:
     from mvgrl.tables.ids import read_keyed
 
     known = gathered
-    if vectors.suffix != ".npy" and not {x, y} <= {column.name for column in gathered.columns}:
+    if vectors.is_file() and vectors.suffix != ".npy" and not {x, y} <= {column.name for column in gathered.columns}:
         known = Gathered(gathered.embeddings)
         known.add_table(*read_keyed(vectors, None, number_rows=True))
     places = np.stack([known.numbers(x), known.numbers(y)], axis=1)

@@ -162,6 +162,20 @@ class Elsewhere:
     ] = 1
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Recorded:
+    """The flags of the verbs that train: where every epoch is written while it runs."""
+
+    history: Annotated[
+        Path | None, flag("Write the loss of every epoch to a .csv file while training.", group=GENERAL)
+    ] = None
+    tensorboard: Annotated[
+        Path | None,
+        flag("Write it to this folder for TensorBoard too; needs pip install 'mvgrl[tensorboard]'.", group=GENERAL),
+    ] = None
+
+
 # What flags accept beyond their settings.
 _MORE_HELP = {"features": " Or columns of the node table, such as age,city; a name that is both is refused."}
 

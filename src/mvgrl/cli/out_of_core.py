@@ -6,7 +6,7 @@ import hashlib
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mvgrl.cluster.job import ClusterJob
     from mvgrl.graphs.stored import StoredGraph
     from mvgrl.outofcore import Job
+    from mvgrl.recording import Recorder
     from mvgrl.settings import Output
     from mvgrl.training import Trained
 
@@ -34,6 +35,7 @@ class StoredRun:
     console: Console
     trained: Trained | None = None  # a model that was trained before
     cluster: str | None = None  # where the stages run; None: here
+    records: Sequence[Recorder] = ()
     started: float = field(default_factory=time.perf_counter)
 
     def fit(self) -> Trained:
@@ -53,7 +55,7 @@ class StoredRun:
                     elsewhere.train(job)
                 bar = ProgressBar(job.settings, "training", quiet=elsewhere is not None or not self.console.bars)
                 with Interrupts(self.console.note) as interrupts, bar:
-                    self.trained = job.train([bar, interrupts])
+                    self.trained = job.train([bar, *self.records, interrupts])
         return self.trained
 
     def embed(self, output: Path) -> tuple[int, int]:

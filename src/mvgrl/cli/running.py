@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mvgrl.history import Epoch
     from mvgrl.method_vectors import MethodVectors
     from mvgrl.methods import Method
+    from mvgrl.recording import Recorder
     from mvgrl.tables.embeddings import Embeddings
     from mvgrl.tables.encoders import TableEncoder
     from mvgrl.training import Trained
@@ -249,7 +250,7 @@ def only_run(output: Path, *, resume: bool) -> Iterator[None]:
         yield
 
 
-def trained(job: Job, output: Path, *, resume: bool) -> Trained:
+def trained(job: Job, output: Path, *, resume: bool, records: Iterable[Recorder] = ()) -> Trained:
     """Train so that the run can be interrupted and resumed; the checkpoint is kept until :func:`finish`."""
     from mvgrl.progress import ProgressBar
     from mvgrl.training import fit
@@ -264,7 +265,7 @@ def trained(job: Job, output: Path, *, resume: bool) -> Trained:
                     job.resolved,
                     seed=job.seed,
                     device=job.device,
-                    callbacks=[bar, _log, interrupts],
+                    callbacks=[bar, _log, *records, interrupts],
                     checkpoint=checkpoint,
                     resume=resume,
                 )

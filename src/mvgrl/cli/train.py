@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from mvgrl.cli.console import Console
-from mvgrl.cli.options import Chosen, Common, Device, Elsewhere, MemoryLimit, MethodName, Seed, Source, flag
+from mvgrl.cli.options import Chosen, Common, Device, Elsewhere, MemoryLimit, MethodName, Recorded, Seed, Source, flag
 from mvgrl.errors import InputError, SettingsError
 
 
@@ -21,6 +21,7 @@ def run(
     resume: Annotated[bool, flag("Continue an interrupted run.")] = False,
     overwrite: Annotated[bool, flag("Replace an existing model.")] = False,
     print_config: Annotated[bool, flag("Print the settings that would be used, as TOML, and stop.")] = False,
+    recorded: Recorded = Recorded(),  # noqa: B008
     seed: Seed = None,
     device: Device = None,
     memory: MemoryLimit = None,
@@ -33,10 +34,12 @@ def run(
     mvgrl train edges.csv -o model
     mvgrl train cora-linqs --print-config > run.toml
     mvgrl train edges.csv --config run.toml --hidden 256 -o model
+    mvgrl train edges.csv --history history.csv --tensorboard runs/model -o model
     ```
 
     The model is a folder: config.json, model.safetensors and a README.md that says what it was trained on. An
     interrupted run (Ctrl-C, kill) continues with --resume. A model that exists is only replaced with --overwrite.
+    --history and --tensorboard write every epoch while it runs; a resumed training continues them.
     Other methods than MVGRL cannot embed new nodes: what is saved are their vectors, for mvgrl apply on the same graph.
 
     Parameters
@@ -52,6 +55,7 @@ def run(
 
     from mvgrl.cli.configuration import write_config
     from mvgrl.cli.out_of_core import StoredRun, resumable
+    from mvgrl.cli.records import add_texts, recorders
     from mvgrl.cli.running import (
         check_unfinished,
         finish,
@@ -72,8 +76,11 @@ def run(
         check_unfinished(output, resume=resume)
     if print_config and method not in ("default", "mvgrl"):
         raise SettingsError(f"the method {method!r} has no settings to print; omit --print-config")
+    records = recorders(recorded, method, output, (graph, source.nodes, chosen.config), resume=resume)
     job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output, elsewhere)
     if isinstance(job, StoredRun):
+        job.records = records
+        add_texts(records, graph, job.job.resolved.choices)
         settings, made_as = job.job.settings, job.job.output
         if print_config or output is None:
             text = write_config(settings, made_as, job.job.seed, job.job.device, columns=None)
@@ -93,7 +100,8 @@ def run(
         return
     with only_run(output, resume=resume):
         if job.method is None:
-            model = trained(job, output, resume=resume)
+            add_texts(records, graph, job.resolved.choices)
+            model = trained(job, output, resume=resume, records=records)
             save_model(model, output, output=job.output, about=job.about(graph))
             outcome = finish(job, output, model)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from mvgrl.errors import InputError, SettingsError
 from mvgrl.evaluation.checks import classes_of, is_known
 from mvgrl.evaluation.regression import is_continuous
 from mvgrl.evaluation.scores import SCORES, Score
+from mvgrl.evaluation.splits import PARTS
 from mvgrl.experiments.contenders import Contender, contenders
 from mvgrl.experiments.hidden_edges import link_splits
 from mvgrl.experiments.ledger import Run
@@ -29,17 +30,19 @@ NAME = "compare"  # of the experiment in the ledger
 PUBLIC = "public"
 STRIDE = 1000  # run r has the training seed r // STRIDE and the split r % STRIDE, so that more of both can be added
 
-Kind = Literal["random", "public", "folds", "links"]
+Kind = Literal["random", "given", "public", "folds", "links"]
+Splits = Sequence[Mapping[str, np.ndarray]]  # each has node numbers under "train", "val" and "test"
 # What the runs of a kind report, the first one decides; and the sizes of the two parts of a split.
 _SCORES = {
     "random": ("random_10",),
+    "given": ("logistic",),
     "public": ("logistic",),
     "folds": ("nested",),
     "links": ("auc", "average_precision", "stability"),
 }
 _PARTS = {"random": (0.1, 0.8), "public": None, "folds": (0.1, 0.9), "links": (0.1, 0.81)}
 _SPLITS = {"random": 10, "public": 1, "folds": 3, "links": 3}  # unless the user says otherwise
-_SEEDS = {"random": 1, "public": 5, "folds": 1, "links": 1}
+_SEEDS = {"random": 1, "given": 1, "public": 5, "folds": 1, "links": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,7 @@ class Contest:
     settings: Settings  # as given: what is open is chosen for the graph
     contenders: tuple[Contender, ...]
     device: str
+    given: tuple[Mapping[str, np.ndarray], ...] = ()  # the user's own splits
 
     @property
     def scores(self) -> list[Score]:
@@ -63,6 +67,9 @@ class Contest:
     @property
     def parts(self) -> tuple[float, float] | None:
         """The sizes of the parts of a split, for the paired test."""
+        if self.kind == "given":
+            train, test = (float(np.mean([len(split[part]) for split in self.given])) for part in ("train", "test"))
+            return train, test
         return _PARTS[self.kind]
 
     @property
@@ -70,12 +77,12 @@ class Contest:
         """The protocol of a labelled graph, as in PROTOCOLS; nodes that settings were tuned on are not scored."""
         if self.kind == "random":
             return "random-10-10-80" if self.dataset.name in DATASETS else "every-10-10-80"
-        return {"public": "converged-probe", "folds": "nested-svm", "links": "hidden-edges"}[self.kind]
+        return {"folds": "nested-svm", "links": "hidden-edges"}.get(self.kind, "converged-probe")
 
     @property
     def stride(self) -> int:
         """How many numbers of runs belong to a training seed."""
-        return STRIDE if self.kind == "random" else 1
+        return STRIDE if self.kind in ("random", "given") else 1
 
     def trainings(self, contender: Contender) -> list[list[int]]:
         """Return the numbers of the runs of a contender, grouped by what is trained and scored together."""
@@ -108,9 +115,9 @@ class Contest:
 
     @cached_property
     def _data(self) -> list[str]:
-        splits = self.dataset.splits if self.kind == "public" else None
-        numbers = [] if splits is None else [splits[part] for part in ("train", "val", "test")]
-        arrays = (self.dataset.target, *numbers)
+        public = self.dataset.splits if self.kind == "public" else None
+        splits = self.given or (() if public is None else (public,))
+        arrays = (self.dataset.target, *(split[part] for split in splits for part in PARTS))
         return [self.dataset.graph.content_fingerprint, *(hashlib.blake2b(one.tobytes()).hexdigest() for one in arrays)]
 
     @cached_property
@@ -123,16 +130,23 @@ def contest(
     dataset: Dataset,
     methods: Sequence[str] | None = None,
     *,
-    splits: int | str | None = None,
+    splits: int | str | Splits | None = None,
     seeds: int | None = None,
     epochs: int | None = None,
     device: str = "auto",
 ) -> Contest:
     """Plan a comparison; what is wrong with it is an error here, before anything is trained.
 
-    ``splits`` is a number, or "public" for the split of a dataset; ``seeds`` is the number of trainings.
+    ``splits`` is a number, "public" for the split of a dataset, or a list of splits, each with node numbers under
+    "train", "val" and "test"; ``seeds`` is the number of trainings.
     """
-    kind = _kind(dataset, splits)
+    given = () if splits is None or isinstance(splits, (int, str)) else tuple(splits)
+    if given:
+        check_splittable(dataset)
+        splits = len(given)
+    if len(given) == 1:  # trainings are compared, as on a public split
+        dataset, splits = replace(dataset, splits=dict(given[0])), PUBLIC
+    kind: Kind = "given" if len(given) > 1 else _kind(dataset, splits)
     count = _SPLITS[kind] if splits in (None, PUBLIC) else splits
     if not isinstance(count, int):
         raise SettingsError(f"splits is {splits!r}; it must be a number, or {PUBLIC!r}")
@@ -147,13 +161,21 @@ def contest(
     limit: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
     settings = Settings(task=dataset.task, **limit)
     chosen = contenders(dataset, methods, device=where.partition(":")[0], epochs=epochs)
-    found = Contest(dataset, kind, count, runs, settings, tuple(chosen), where)
+    found = Contest(dataset, kind, count, runs, settings, tuple(chosen), where, given)
     if kind == "links":
         link_splits(dataset.graph.adjacency, 1)  # too few edges are an error
     return found
 
 
-def _kind(dataset: Dataset, splits: int | str | None) -> Kind:
+def check_splittable(dataset: Dataset) -> None:
+    """Reject splits of what is not scored by a train, validation and test part."""
+    if not dataset.classes:
+        raise SettingsError("without labels there is nothing to split; give labels, or a number of splits")
+    if dataset.task == "graph":
+        raise SettingsError(f"{dataset.name} has many graphs, which are scored by folds; give a number of splits")
+
+
+def _kind(dataset: Dataset, splits: Any) -> Kind:
     if not dataset.classes:
         if dataset.task == "graph":
             raise InputError(f"{dataset.name} has many graphs and no labels; graphs are compared by how well their "

@@ -31,6 +31,7 @@ from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.parallel import exit_with
 from mvgrl.experiments.runner import RunContext, outcomes_of, reason
 from mvgrl.graphs import Graph
+from mvgrl.methods import Outcome
 from mvgrl.views import ViewCache
 
 KILLED = "out of memory or killed"
@@ -104,10 +105,21 @@ def _labels(contest: Contest, contender: Contender, runs: Sequence[int], context
         *(contender.method, runs, contest.dataset, contest.resolved, context),
         recipe=contest.recipe(contender),
         splits=contest.stride,
+        given=contest.given,
     )
     seconds = time.perf_counter() - started + context.reused
-    evaluation = Evaluation(contest.dataset, outcomes, runs, context.device, splits=contest.stride)
-    return Result(contender.id, runs, measure([contest.protocol], evaluation), outcomes[0].epochs, seconds)
+    if contest.kind == "given":
+        scores = [_on_given(contest, run, one, context) for run, one in zip(runs, outcomes, strict=True)]
+    else:
+        evaluation = Evaluation(contest.dataset, outcomes, runs, context.device, splits=contest.stride)
+        scores = measure([contest.protocol], evaluation)
+    return Result(contender.id, runs, scores, outcomes[0].epochs, seconds)
+
+
+def _on_given(contest: Contest, run: int, outcome: Outcome, context: TimedContext) -> dict[str, float]:
+    """Return the scores of a run on its split, one of the user's."""
+    dataset = replace(contest.dataset, splits=dict(contest.given[run % contest.stride]))
+    return measure([contest.protocol], Evaluation(dataset, [outcome], [run], context.device))[0]
 
 
 def _links(contest: Contest, contender: Contender, runs: Sequence[int], context: TimedContext) -> Result:

@@ -124,7 +124,7 @@ def _scoring(contest: Contest) -> float:
         return _SVM * rows * classes * _COLUMNS * 10
     if contest.kind == "links":
         return 2.0 + rows * 2e-4
-    trained = 0.1 * rows if contest.kind == "random" else 20.0 * classes
+    trained = {"random": 0.1 * rows, "given": (contest.parts or (0.0,))[0]}.get(contest.kind, 20.0 * classes)
     return 0.2 + _PROBE * trained * classes * min(trained, _COLUMNS)
 
 

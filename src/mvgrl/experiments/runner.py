@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 import mvgrl
@@ -150,13 +151,17 @@ def outcomes_of(
     *,
     recipe: Recipe,
     splits: int = 1,
+    given: Sequence[Mapping[str, np.ndarray]] = (),
 ) -> list[Outcome]:
-    """Return an outcome per seed: of the training that several random splits share, or of each split if supervised."""
+    """Return an outcome per seed: of the training that several splits share, or of each split if supervised.
+
+    The splits are random ones, unless they are given.
+    """
     if method.supervised and splits > 1:
-        drawn = random_splits(dataset.labels, count=max(seed % splits for seed in seeds) + 1)
+        drawn = given or random_splits(dataset.labels, count=max(seed % splits for seed in seeds) + 1)
         return [
             method.outcomes(
-                replace(dataset, splits=drawn[seed % splits]),
+                replace(dataset, splits=dict(drawn[seed % splits])),
                 *(settings, recipe.output, [seed // splits], context),
             )[0]
             for seed in seeds

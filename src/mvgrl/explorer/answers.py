@@ -1,4 +1,4 @@
-"""What the server answers about single points: columns, neighbours, edges, and a search."""
+"""What the server answers about single points: columns, neighbours, edges, their graphs, and a search."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mvgrl.explorer.contents import Contents
+from mvgrl.explorer.contents import MOST_DRAWN, Contents
 from mvgrl.explorer.gather import NEIGHBORS
 from mvgrl.neighbors import row_lengths
 
@@ -22,6 +22,8 @@ class Answers:
         texts = {"": contents.ids.astype(str).tolist()}
         texts |= {column.name: list(column.texts) for column in contents.columns if column.texts is not None}
         self.texts = {name: [text.lower() for text in values] for name, values in texts.items()}
+        graphs = contents.graphs
+        self.ends = () if graphs is None else (np.cumsum(graphs.sizes), np.cumsum(graphs.edges))  # of nodes and edges
 
     def row(self, row: int) -> dict[str, Any]:
         """Return the id and the texts of a point."""
@@ -51,6 +53,19 @@ class Answers:
         self._check(row)
         edges = self.contents.edges
         return [] if edges is None else edges.indices[edges.indptr[row] : edges.indptr[row + 1]].tolist()
+
+    def graph(self, row: int) -> dict[str, Any]:
+        """Return the graph that a point stands for: its nodes and, unless they are too many to draw, all of it."""
+        self._check(row)
+        graphs = self.contents.graphs
+        if graphs is None:
+            raise LookupError
+        nodes, edges = int(graphs.sizes[row]), int(graphs.edges[row])
+        if nodes > MOST_DRAWN:
+            return {"nodes": nodes}
+        last, end = (int(one[row]) for one in self.ends)
+        labels = None if graphs.labels is None else graphs.labels[last - nodes : last].tolist()
+        return {"nodes": nodes, "edges": graphs.pairs[end - edges : end].tolist(), "labels": labels}
 
     def search(self, text: str) -> list[dict[str, Any]]:
         """Return points whose id or text contains the words; ids that are or start like them first."""

@@ -16,6 +16,7 @@ from mvgrl.reports.colours import FEW, MANY, OTHER, UNLABELLED
 
 _PRECISE_UP_TO = 50_000  # points whose coordinates are floats; those of more points are rounded to 16 bits
 _ON_HOVER = 4  # columns shown at first
+MOST_DRAWN = 250  # nodes of a graph that is drawn small
 # Black cannot be seen on a dark page, nor can light grey be told from the classes there.
 _DARK = {
     "few": ["#DDE3EA" if colour == "#000000" else colour for colour in FEW],
@@ -150,6 +151,7 @@ def _pack_graphs(packer: Packer, graphs: SmallGraphs) -> dict[str, Any]:
         return packer.add(np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32))
 
     return {
+        "most": MOST_DRAWN,
         "nodes": ends(graphs.sizes),
         "offsets": ends(graphs.edges),
         "pairs": packer.codes(graphs.pairs.ravel(), int(graphs.sizes.max())),

@@ -85,6 +85,8 @@ class Server(ThreadingHTTPServer):
             return json.dumps(self.answers.row(row)), _JSON
         if name == "edges":
             return json.dumps(self.answers.edges(row)), _JSON
+        if name == "graph":
+            return json.dumps(self.answers.graph(row)), _JSON
         if name == "neighbors":
             return json.dumps(self.answers.neighbors(number, row)), _JSON
         raise LookupError

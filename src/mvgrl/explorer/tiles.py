@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mvgrl.explorer.contents import Contents, pack_column
+from mvgrl.explorer.contents import MOST_DRAWN, Contents, pack_column
 from mvgrl.explorer.packing import Packer
 
 OVERVIEW = 50_000  # points of the first tile
@@ -56,6 +56,7 @@ def pack_head(contents: Contents, tiles: list[Tile]) -> bytes:
         "tiles": [tile.box for tile in tiles],
         "numbered": contents.numbered,
         "edges": contents.edges is not None,
+        "graphs": None if contents.graphs is None else {"most": MOST_DRAWN},
     }
     return packer.packed(header)
 

@@ -98,8 +98,14 @@ def protocol_text(contest: Contest) -> str:
             f"{contest.splits} random splits into 10 % train, 10 % val and 80 % test nodes, stratified{trainings}. "
             f"Vectors are scored by {classifier}; methods that predict classes are trained on every split.{tuned}"
         )
+    if contest.kind == "given":
+        return (
+            f"{contest.splits} given splits{trainings}. Vectors are scored by {classifier}; methods that predict "
+            "classes are trained on every split."
+        )
     if contest.kind == "public":
-        return f"The public split, {contest.seeds} trainings of every method that is random. Scored by {classifier}."
+        which = "given" if contest.given else "public"
+        return f"The {which} split, {contest.seeds} trainings of every method that is random. Scored by {classifier}."
     if contest.kind == "folds":
         return (
             f"{contest.splits} runs of ten folds, each with its own training. Vectors are scored by a linear SVM whose "

@@ -61,6 +61,26 @@ def read_split(path: str | os.PathLike[str], *, id_column: str | None = None) ->
     """
     table, rows = _read(path, id_column)
     name = "split" if "split" in table.column_names else _only_column(table, rows, "split", "name one of them 'split'")
+    return _split(table, rows, name)
+
+
+def read_splits(path: str | os.PathLike[str], *, id_column: str | None = None) -> dict[str, Split]:
+    """Read several splits of a table: every column besides the ids or, if there is one, only the column ``split``.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "splits.csv").write_text("id,a,b\\n7,train,test\\n8,val,\\n9,test,train\\n")
+    ...     {name: split.parts.tolist() for name, split in read_splits(f"{folder}/splits.csv").items()}
+    {'a': ['train', 'val', 'test'], 'b': ['test', '', 'train']}
+    """
+    table, rows = _read(path, id_column)
+    names = ["split"] if "split" in table.column_names else list(table.column_names)
+    if not names:
+        raise InputError(f"{rows.place.name} has only ids; add a column per split")
+    return {name: _split(table, rows, name) for name in names}
+
+
+def _split(table: Any, rows: Keyed, name: str) -> Split:
     values = to_text(rows.place, name, table[name], "give train, val or test")
     parts = np.full(len(values), "", dtype="<U5")
     for part, spellings in PART_SPELLINGS.items():
@@ -112,8 +132,10 @@ def labels_for(embeddings: Embeddings, known: Labels) -> np.ndarray:
     return values
 
 
-def splits_for(embeddings: Embeddings, split: Split) -> dict[str, np.ndarray]:
-    """Look up the rows of the embeddings in each part: train, val (may be empty) and test.
+def splits_for(
+    embeddings: Embeddings, split: Split, unknown: str = "has no embedding; drop the row or embed this id too"
+) -> dict[str, np.ndarray]:
+    """Look up the rows of the embeddings in each part: train, val (may be empty) and test; ids must be known.
 
     >>> embeddings = Embeddings(np.array([7, 8, 9]), np.ones((3, 2)))
     >>> split = Split(ids=np.array([9, 7]), parts=np.array(["train", "test"]))
@@ -125,7 +147,7 @@ def splits_for(embeddings: Embeddings, split: Split) -> dict[str, np.ndarray]:
     unmatched[rows[rows >= 0]] = False
     if unmatched.any():
         row = int(np.argmax(unmatched))
-        raise split.place.error(row, f"{split.describe(row)} has no embedding; drop the row or embed this id too")
+        raise split.place.error(row, f"{split.describe(row)} {unknown}")
     parts = np.where(rows >= 0, split.parts[rows], "")
     found = {part: np.flatnonzero(parts == part) for part in PART_SPELLINGS}
     for part in ("train", "test"):
