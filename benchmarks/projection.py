@@ -50,21 +50,19 @@ def core_seconds(rates: dict[str, Any], growth: dict[str, Any], nodes: int) -> d
 
 def traffic(name: str, nodes: int, edges: int, plan: Plan, settings: Settings, machines: int) -> float:
     """The bytes that one machine reads and writes in a stage."""
-    graph, features = 8 * nodes + 8 * edges, 4 * WIDTH * nodes
-    view = plan.disk["diffusion"]
-    vectors = 4 * nodes * settings.hidden
-    steps = [one.steps for one in settings.views]
+    graph, features, vectors = 8 * nodes + 8 * edges, 4 * WIDTH * nodes, 4 * nodes * settings.hidden
+    view, steps = plan.disk["diffusion"], [one.steps for one in settings.views]
+    products = (graph * steps[0] + view * steps[1] + features * sum(steps)) / machines
     return {
-        "import": 2 * (16 * edges + features) + graph,
+        "import": 2 * (16 * edges + features) + graph + features,
         "diffusion": graph + view / machines,
-        # Once the pages that training uses are in memory, it reads nothing; before that, every node of a sample has
-        # a few: its features, its neighbours, and two parts of its row of the diffusion.
+        # Every node of a sample has a few pages: its features, its neighbours, and two parts of its row of the view.
         "training": min(5 * PAGE * settings.sample_size * settings.epochs, graph + features + view),
-        # All rows of the right factor of every product, a machine's share of the views and of the results.
-        "vectors": features * sum(steps) + (graph * steps[0] + view * steps[1] + 2 * sum(steps) * features) / machines
-        + 2 * vectors / machines,
+        # All rows of the right factor of every product; a share of the views and the results; and these twice more,
+        # for the moments and for the vectors.
+        "vectors": features * sum(steps) + products + (4 * len(steps) * features + vectors) / machines,
         "writing": 2 * vectors,
-    }[name]  # fmt: skip
+    }[name]
 
 
 def hours(name: str, seconds: float, read: float, cluster: Cluster) -> float:
@@ -84,7 +82,7 @@ def main() -> None:
     parser.add_argument("--machines", type=int, nargs="+", default=[1, 4, 16])
     options = parser.parse_args()
     rates, growth = (json.loads(path.read_text()) for path in (options.rates, options.growth))
-    nodes, edges = options.nodes, options.nodes * rates["degree"] // 2
+    nodes, edges = options.nodes, options.nodes * rates.get("degree", 10) // 2
     settings = Settings(
         task="node", views=("adjacency", "ppr:top_k=64"), hidden=rates["hidden"], epochs=rates["epochs"],
         features="given", sampler="walk", sample_size=20_000,
@@ -93,7 +91,9 @@ def main() -> None:
     output = Output(dim=settings.hidden).for_task("node")
     plan = Plan.make(graph, settings, output, options.memory * 10**9, threads=options.cores)  # type: ignore[arg-type]
     seconds = core_seconds(rates, growth, nodes)
-    disk = {"import": 8 * nodes + 8 * edges + 4 * WIDTH * nodes, **plan.disk, "writing": 4 * nodes * settings.hidden}
+    measured = rates["sizes"][0]
+    scale = nodes / measured["nodes"]
+    disk = {name: stage["bytes"] * scale for name, stage in measured["stages"].items() if name != "training"}
     memory = {"import": 30 * nodes + 400 * 2**20, **plan.memory, "writing": 400 * 2**20}
     print(f"{nodes:,} nodes, {edges:,} edges, {WIDTH} features, vectors of {settings.hidden} numbers")
     print("| stage | on disk | memory per machine | core-hours | traffic per machine, of " + _list(options.machines)
@@ -106,10 +106,10 @@ def main() -> None:
         lasting = [hours(name, time, read, one) for read, one in zip(moved, clusters, strict=True)]
         totals = [total + one for total, one in zip(totals, lasting, strict=True)]
         print(
-            f"| {name} | {disk[name] / 1e9:,.1f} GB | {memory[name] / 1e9:,.1f} GB | {time / 3600:,.1f} | "
-            f"{', '.join(f'{read / 1e9:,.0f}' for read in moved)} GB | {', '.join(f'{one:.1f}' for one in lasting)} |"
+            f"| {name} | {disk.get(name, 0) / 1e9:,.0f} GB | {memory[name] / 1e9:,.0f} GB | {time / 3600:,.1f} | "
+            f"{', '.join(f'{read / 1e9:,.0f}' for read in moved)} GB | {', '.join(f'{one:.2f}' for one in lasting)} |"
         )
-    print(f"| all | | | {sum(seconds.values()) / 3600:,.1f} | | {', '.join(f'{one:.1f}' for one in totals)} |")
+    print(f"| all | | | {sum(seconds.values()) / 3600:,.1f} | | {', '.join(f'{one:.2f}' for one in totals)} |")
 
 
 def _list(counts: list[int]) -> str:

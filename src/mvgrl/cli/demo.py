@@ -61,11 +61,11 @@ def run(
     check_picture(picture)
 
     from mvgrl.cli.inputs import open_dataset
-    from mvgrl.cli.running import check_unfinished, embeddings, finish, only_run, prepare, trained
+    from mvgrl.cli.running import Request, check_unfinished, embeddings, finish, only_run, prepare, trained
 
     check_unfinished(model_folder, resume=resume)
     cora = open_dataset("cora-linqs", data_root, console)
-    job = prepare("cora-linqs", Source(data_root=data_root), Chosen(epochs=epochs), seed, device, console)
+    job = prepare(Request("cora-linqs", Source(data_root=data_root), Chosen(epochs=epochs), seed, device), console)
     with only_run(model_folder, resume=resume):
         run = trained(job, model_folder, resume=resume)
         table = embeddings(job.named, run, job.output)

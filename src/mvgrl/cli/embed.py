@@ -73,6 +73,7 @@ def run(
     from mvgrl.cli.out_of_core import StoredRun, resumable
     from mvgrl.cli.records import add_texts, recorders
     from mvgrl.cli.running import (
+        Request,
         check_unfinished,
         embeddings,
         finish,
@@ -89,7 +90,8 @@ def run(
 
     check_unfinished(output, resume=resume)
     records = recorders(recorded, method, output, inputs, resume=resume)
-    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output, elsewhere)
+    request = Request(graph, source, chosen, seed, device, method, memory, output, elsewhere)
+    job = prepare_any(request, console)
     if isinstance(job, StoredRun):
         job.records = records
         add_texts(records, graph, job.job.resolved.choices)

@@ -73,10 +73,10 @@ def run(
         check_table_output(output, "links.csv", (graph, source.nodes, chosen.config))
         top = top or TOP
 
-    from mvgrl.cli.running import prepare
+    from mvgrl.cli.running import Request, prepare
     from mvgrl.evaluation.links import best_model
 
-    job = prepare(graph, source, chosen, seed, device, console)
+    job = prepare(Request(graph, source, chosen, seed, device), console)
     if job.settings.task != "node":
         raise InputError(f"{graph} has {job.named.graph.count:,} graphs; links are predicted in a single one: give one "
                          "of them (edges without a column 'graph' are one graph)")  # fmt: skip

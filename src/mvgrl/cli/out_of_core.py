@@ -166,12 +166,12 @@ def stored_run(
     stored: StoredGraph,
     training: dict[str, Any],
     output: Output,
-    run: dict[str, Any],
+    seed: int,
     device: str,
     limit: int,
-    console: Console,
     folder: Path,
     elsewhere: Elsewhere,
+    console: Console,
 ) -> StoredRun | None:
     """Return the job of a graph on disk that does not fit into memory, or is for a cluster; None for any other."""
     from mvgrl.automatic import resolve
@@ -193,7 +193,7 @@ def stored_run(
     check_settings(resolved.settings)
     plan = Plan.make(stored, resolved.settings, output, limit)
     console.note(f"picked: {resolved.summary}")
-    job = OutOfCore(stored, resolved, output, folder, plan, seed=run["seed"], device=device, facts=facts)
+    job = OutOfCore(stored, resolved, output, folder, plan, seed=seed, device=device, facts=facts)
     job.trainers = elsewhere.trainers
     return StoredRun(job, console, cluster=elsewhere.cluster)
 

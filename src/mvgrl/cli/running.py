@@ -67,74 +67,80 @@ class Job:
         return {"trained on": f"{graph}: {self.named.graph.size_text}", "seed": self.seed}
 
 
-def prepare(
-    graph: str,
-    source: Source,
-    chosen: Chosen,
-    seed: int | None,
-    device: str | None,
-    console: Console,
-    method: str = "default",
-) -> Job:
+@dataclass(frozen=True)
+class Request:
+    """What a verb that trains was asked to do."""
+
+    graph: str
+    source: Source
+    chosen: Chosen
+    seed: int | None
+    device: str | None
+    method: str = "default"
+    memory: str | None = None
+    output: Path | None = None
+    elsewhere: Elsewhere = Elsewhere()  # noqa: RUF009 (frozen)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request with its configuration file, checked as far as that is possible without the graph."""
+
+    training: dict[str, Any]  # settings
+    output: Output
+    values: dict[str, Any]  # both, as they were given
+    features: str | None
+    columns: tuple[str, ...] | None  # of the node table, if they were chosen
+    method: Method | None  # if it is not MVGRL
+    seed: int
+    device: str
+    where: str  # the device by its name
+    limit: int  # bytes of memory
+    started: float
+
+
+def prepare(request: Request, console: Console) -> Job:
     """Read the graph and choose what was left open; one line says what was chosen and why."""
-    with spelled_as_flags(given(chosen)):
-        found = _prepared(graph, source, chosen, seed, device, console, method, None, None, inside=True)
-    assert isinstance(found, Job)
-    return found
+    with spelled_as_flags(given(request.chosen)):
+        return _in_memory(request, _read(request, console), console)
 
 
-def prepare_any(
-    graph: str,
-    source: Source,
-    chosen: Chosen,
-    seed: int | None,
-    device: str | None,
-    console: Console,
-    method: str,
-    memory: str | None,
-    output: Path | None,
-    elsewhere: Elsewhere,
-) -> Job | StoredRun:
+def prepare_any(request: Request, console: Console) -> Job | StoredRun:
     """Do the same unless the graph is on disk and does not fit into memory; what is returned is then a job out of core.
 
-    The work of such a job is kept beside its ``output``.
+    The work of such a job is kept beside its output.
     """
-    check_trainers(elsewhere)
-    with spelled_as_flags(given(chosen)):
-        return _prepared(graph, source, chosen, seed, device, console, method, memory, output, elsewhere)
+    check_trainers(request.elsewhere)
+    with spelled_as_flags(given(request.chosen)):
+        asked = _read(request, console)
+        if asked.method is None and (stored := opened(request.graph, request.source)) is not None:
+            folder = Path(request.graph) if request.output is None else checkpoint_of(request.output)
+            where = (asked.seed, asked.where, asked.limit, folder, request.elsewhere)
+            found = stored_run(stored, asked.training, asked.output, *where, console)
+            if found is not None:
+                return found
+        check_on_disk(request.graph, request.elsewhere.cluster)
+        return _in_memory(request, asked, console)
 
 
-def _prepared(
-    graph: str,
-    source: Source,
-    chosen: Chosen,
-    seed: int | None,
-    device: str | None,
-    console: Console,
-    method: str,
-    memory: str | None,
-    written: Path | None,
-    elsewhere: Elsewhere | None = None,
-    *,
-    inside: bool = False,
-) -> Job | StoredRun:
+def _read(request: Request, console: Console) -> _Asked:
+    """Join the configuration file and the flags, and check them."""
     started = time.perf_counter()
+    chosen, graph, method = request.chosen, request.graph, request.method
     flags = given(chosen)
     flags |= {"preset": "paper"} if method == "mvgrl" else {}
     if chosen.temperature is not None:
         console.note(f"note: --temperature is now part of --bound: --bound nt-xent:temperature={chosen.temperature}")
     values = {**read_config(chosen.config), **flags}
     run: dict[str, Any] = {"seed": 0, "device": "auto"} | {key: values.pop(key) for key in RUN if key in values}
-    run |= {key: value for key, value in (("seed", seed), ("device", device)) if value is not None}
+    run |= {key: getattr(request, key) for key in RUN if getattr(request, key) is not None}
 
-    from mvgrl.automatic import check_vectors_fit, resolve
     from mvgrl.graphs.node_columns import parse_features
     from mvgrl.runtime import resolve_device
-    from mvgrl.vectors import describe
 
-    where = resolve_device(run["device"])
+    where = str(resolve_device(run["device"]))
     features = values.get("features")
-    columns = parse_features(features)[1] if source.nodes is not None and not is_dataset(graph) else None
+    columns = parse_features(features)[1] if request.source.nodes is not None and not is_dataset(graph) else None
     if columns:
         values["features"] = "given"
     elif isinstance(features, str) and "," in features:
@@ -142,26 +148,28 @@ def _prepared(
     output = _check_settings(values, flags, chosen.config)
     own = _own_method(method, None, {})
     training = {name: value for name, value in values.items() if name not in Output.__dataclass_fields__}
-    limit = memory_of(memory)
-    if own is None and not inside and (stored := opened(graph, source)) is not None:
-        folder = Path(graph) if written is None else checkpoint_of(written)
-        elsewhere = elsewhere or Elsewhere()
-        found = stored_run(stored, training, output, run, str(where), limit, console, folder, elsewhere)
-        if found is not None:
-            return found
-    if elsewhere is not None:
-        check_on_disk(graph, elsewhere.cluster)
-    named = open_graph(graph, source, console, features=features)
-    _check_task(graph, named, values.get("task"))
-    resolved = resolve(named.graph, training, device=where, memory=None if memory is None else limit)
-    if memory is not None and named.graph.count == 1 and own is None:
+    limit = memory_of(request.memory)
+    return _Asked(training, output, values, features, columns, own, run["seed"], run["device"], where, limit, started)
+
+
+def _in_memory(request: Request, asked: _Asked, console: Console) -> Job:
+    """Read the graph, and choose what was left open."""
+    from mvgrl.automatic import check_vectors_fit, resolve
+    from mvgrl.vectors import describe
+
+    graph, method, output, where = request.graph, asked.method, asked.output, asked.where
+    named = open_graph(graph, request.source, console, features=asked.features)
+    _check_task(graph, named, asked.values.get("task"))
+    limited = request.memory is not None
+    resolved = resolve(named.graph, asked.training, device=where, memory=asked.limit if limited else None)
+    if limited and named.graph.count == 1 and method is None:
         width = 0 if named.graph.features is None else named.graph.features.shape[1]
-        check_fits(graph, (named.graph.nodes, named.graph.edges, width), resolved, output.for_task("node"), limit)
-    if own is not None:
-        own = _own_method(method, resolved.settings.task, values)
+        check_fits(graph, (named.graph.nodes, named.graph.edges, width), resolved, output.for_task("node"), asked.limit)
+    if method is not None:
+        method = _own_method(request.method, resolved.settings.task, asked.values)
         for name in ("views", "sampler"):  # of MVGRL
             resolved.choices.pop(name, None)
-        resolved.choices["method"] = f"method {method}"
+        resolved.choices["method"] = f"method {request.method}"
     else:
         output = output.for_task(resolved.settings.task)
         check_vectors_fit(named.graph, resolved.settings, output, device=where)
@@ -170,9 +178,9 @@ def _prepared(
     for note in notes_of(named):
         console.note(f"note: {note}")
     console.note(f"picked: {resolved.summary}")
-    logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, run["seed"], where)
-    names = ",".join(columns) + "," * (len(columns) == 1) if columns else None
-    return Job(named, resolved, output, run["seed"], str(where), run["device"], console, names, own, started)
+    logger.info("%s; settings %s, seed %d, on %s", named.graph.size_text, resolved.settings.id, asked.seed, where)
+    names = ",".join(asked.columns) + "," * (len(asked.columns) == 1) if asked.columns else None
+    return Job(named, resolved, output, asked.seed, where, asked.device, console, names, method, asked.started)
 
 
 def _own_method(name: str, task: str | None, values: dict[str, Any]) -> Method | None:

@@ -57,6 +57,7 @@ def run(
     from mvgrl.cli.out_of_core import StoredRun, resumable
     from mvgrl.cli.records import add_texts, recorders
     from mvgrl.cli.running import (
+        Request,
         check_unfinished,
         finish,
         finish_method,
@@ -77,7 +78,8 @@ def run(
     if print_config and method not in ("default", "mvgrl"):
         raise SettingsError(f"the method {method!r} has no settings to print; omit --print-config")
     records = recorders(recorded, method, output, (graph, source.nodes, chosen.config), resume=resume)
-    job = prepare_any(graph, source, chosen, seed, device, console, method, memory, output, elsewhere)
+    request = Request(graph, source, chosen, seed, device, method, memory, output, elsewhere)
+    job = prepare_any(request, console)
     if isinstance(job, StoredRun):
         job.records = records
         add_texts(records, graph, job.job.resolved.choices)
