@@ -25,3 +25,7 @@ def test_commands_run_as_printed(tmp_path, monkeypatch, capsys):
         more = ["--epochs", "2", "--hidden", "4", "--device", "cpu"] if line.startswith("mvgrl embed") else []
         assert main([*shlex.split(line)[1:], *more]) == 0, (line, capsys.readouterr().err)
     assert {"GRAPH", "vectors.parquet", "clusters.csv", "map.png"} <= {path.name for path in tmp_path.iterdir()}
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    Path("vectors.parquet").unlink()
+    exec(code.replace("dim=256", "dim=4, hidden=4, epochs=2, sample_size=20"), {})
+    assert len(pd.read_parquet("vectors.parquet")) == len(graph)
