@@ -7,9 +7,23 @@ const HEAD = '// Built from web/ by `make explorer`; do not edit. Licences of th
 const OUT = new URL('../src/mvgrl/explorer/assets/', import.meta.url);
 const here = (name) => new URL(name, import.meta.url);
 
+// regl makes functions from text, which a content-security policy refuses; web/src/interpret.js does it without.
+const [EVAL, INSTEAD] = ['Function.apply(null, linkedNames.concat(src))', 'interpret(linkedNames, src)'];
+const withoutEval = {
+  name: 'without-eval',
+  setup: ({ onLoad }) => onLoad({ filter: /regl\.unchecked\.js$/ }, ({ path }) => {
+    const parts = readFileSync(path, 'utf8').split(EVAL);
+    if (parts.length !== 2) throw new Error(`${path} has another way to make functions; change build.mjs`);
+    const from = JSON.stringify(here('src/interpret.js').pathname);
+    return { contents: `const { interpret } = require(${from});\n${parts.join(INSTEAD)}` };
+  }),
+};
+
 const result = await build({
   entryPoints: [here('src/main.js').pathname],
   bundle: true,
+  plugins: [withoutEval],
+  alias: { regl: 'regl/dist/regl.unchecked.js' }, // without checks of what its callers do, at every step
   minify: true,
   charset: 'ascii', // the script is read back by tools of every encoding
   format: 'iife',

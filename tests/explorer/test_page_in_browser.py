@@ -73,6 +73,9 @@ def test_nothing_is_requested_and_the_policy_refuses_everything_outside(opened, 
     })"""
     assert opened.run(script) == ["connect-src", "img-src", "script-src-elem"]
     assert opened.run("window.broken") is None
+    evaluated = "try { Function('return 1')() } catch (error) { error.name }"
+    options = dict(allowUnsafeEvalBlockedByCSP=False, returnByValue=True)
+    assert opened.send("Runtime.evaluate", expression=evaluated, **options)["result"]["value"] == "EvalError"
     opened.frame()
     assert all("Content Security Policy" in line or "ontent-Security-Policy" in line for line in opened.logged)
     assert opened.logged

@@ -17,9 +17,7 @@ from mvgrl.reports.templates import render, style
 from mvgrl.tables.atomic import atomic_write
 from mvgrl.tables.paths import check_output_file
 
-# regl, which draws the points, writes its drawing functions at start: hence 'unsafe-eval'. Nothing of a table reaches
-# them. The second style is the empty one that the lasso adds.
-_NO_STYLE = ""
+_NO_STYLE = ""  # the empty style that the lasso adds
 
 
 def write_page(path: str | os.PathLike[str], contents: Contents) -> int:
@@ -46,9 +44,16 @@ def page_of(contents: Contents) -> str:
 
 def policy(*more: str) -> str:
     """Return the content-security policy: our script and styles by their hashes, and what is given."""
-    scripts = f"script-src {_hash(script())} 'unsafe-eval'"
     styles = f"style-src {_hash(sheet())} {_hash(_NO_STYLE)}"
-    rules = ("default-src 'none'", scripts, styles, "img-src data:", "base-uri 'none'", "form-action 'none'", *more)
+    rules = (
+        "default-src 'none'",
+        f"script-src {_hash(script())}",
+        styles,
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        *more,
+    )
     return "; ".join(rules)
 
 
