@@ -148,6 +148,15 @@ def test_damaged_record_is_completed_from_the_checkpoint(tmp_path, damage):
     check_rows(path, trained.history.losses)
 
 
+def test_finished_training_that_is_resumed_is_recorded_too(tmp_path):  # as after a training on a cluster
+    pytest.importorskip("tensorboard", reason="an extra")
+    fit(RING, SETTINGS, device="cpu", checkpoint=tmp_path / "checkpoint")
+    records = [HistoryFile(tmp_path / "history.csv"), TensorBoard(tmp_path / "events")]
+    again = fit(RING, SETTINGS, device="cpu", checkpoint=tmp_path / "checkpoint", resume=True, callbacks=records)
+    check_rows(tmp_path / "history.csv", again.history.losses)
+    check_events(tmp_path / "events", again.history.losses)
+
+
 def test_record_is_checked_before_training(tmp_path, monkeypatch):
     path = tmp_path / "nodes.csv"
     path.write_text("id,age\n1,2\n")
