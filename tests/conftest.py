@@ -7,6 +7,9 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
+# One folder of compiled code for all processes that the tests start, those of a cluster too; read by numba's import.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / "__pycache__" / "numba"))
+
 import numba
 import pytest
 import torch
