@@ -1,4 +1,4 @@
-"""A Ray cluster of two machines on this one."""
+"""A Ray cluster of three machines on this one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 # A killed machine refuses connections, and is known to be lost after five of them. Ray asks every three seconds.
-QUICK = {"health_check_period_ms": 300, "health_check_initial_delay_ms": 0}
+QUICK = {"health_check_period_ms": 200, "health_check_initial_delay_ms": 0}
 
 
 class Machines:
-    """A cluster of two machines with a core each, of which one can be lost and replaced."""
+    """A cluster of three machines with a core each, of which one can be lost and replaced."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
@@ -25,6 +25,7 @@ class Machines:
             },
         )
         self._others: list[Any] = []
+        self.add()
         self.add()
 
     @property

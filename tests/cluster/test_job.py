@@ -69,8 +69,8 @@ def alone(graph: StoredGraph, tmp_path_factory: pytest.TempPathFactory) -> np.nd
         torch.set_num_threads(before)
 
 
-def losing(machines: Machines, path: Path, *, replaced: bool = False) -> threading.Thread:
-    """Lose a machine as soon as a file exists, or anything is written to a folder; another may take its place."""
+def losing(machines: Machines, path: Path) -> threading.Thread:
+    """Lose a machine as soon as a file exists, or anything is written to a folder."""
 
     def content() -> set[Path]:
         return {path, *path.rglob("*")} if path.exists() else set()
@@ -80,8 +80,6 @@ def losing(machines: Machines, path: Path, *, replaced: bool = False) -> threadi
         while time.monotonic() < limit and content() == before:
             time.sleep(0.01)
         machines.lose()
-        if replaced:
-            machines.add()
 
     thread = threading.Thread(target=lose)
     thread.start()
@@ -137,10 +135,11 @@ def test_processes_that_lose_a_machine_train_as_those_that_torchrun_starts(
         port = free.getsockname()[1]
     torch.multiprocessing.spawn(without_ray, (Order.of(expected), port), nprocs=2)
     wanted = expected.train()
-    lost = losing(machines, job.folder / "training", replaced=True)  # every machine has one of the processes
+    lost = losing(machines, job.folder / "training")
     with connected(machines.address) as ray:
         ClusterJob(ray).train(job)
     lost.join()
+    machines.add()
     found = job.train()
     assert found.history.losses == wanted.history.losses
     for name, value in wanted.model.state_dict().items():
