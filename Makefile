@@ -8,7 +8,11 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.ready
 	$(BIN)/mvgrl demo
 
-test: lint unit
+# The checkers run beside the tests, and what they say is shown at the end; either fails the target.
+test: $(VENV)/.ready
+	@$(MAKE) --no-print-directory lint >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	$(MAKE) --no-print-directory unit; unit=$$?; \
+	wait $$lint; lint=$$?; cat $(VENV)/lint.log; exit $$((unit | lint))
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -41,7 +45,7 @@ explorer:
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""Shared by all tests: the folder of benchmark files, one thread, and common fixtures."""
+"""Shared by all tests: benchmark files and small ones like them, one thread, and common fixtures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
+# One folder of compiled code for all processes that the tests start, those of a cluster too; read by numba's import.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / "__pycache__" / "numba"))
+
 import numba
+import numpy as np
 import pytest
 import torch
 from hypothesis import settings
@@ -22,6 +26,8 @@ numba.set_num_threads(1)
 # No deadlines: the machines may be busy, and the first call of a kernel compiles it.
 settings.register_profile("mvgrl", deadline=None)
 settings.load_profile("mvgrl")
+
+TOPICS = ("Theory", "Reinforcement_Learning", "Genetic_Algorithms")
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +50,38 @@ def data_root() -> Path:
         if folder is not None and folder.is_dir():
             return folder
     pytest.skip("no benchmark files: set MVGRL_DATA to a folder with planetoid/, tu/ and linqs-cora/")
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small data in the formats of Cora and MUTAG: 1,600 papers of six words, 40 rings and stars."""
+    root = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    cora = root / "linqs-cora"
+    cora.mkdir(parents=True)
+    subjects = rng.integers(3, size=1600)
+    words = (np.arange(6) // 2 == subjects[:, None]) ^ (rng.random((1600, 6)) < 0.2)
+    lines = (f"{i}\t" + "\t".join(map(str, words[i].astype(int))) + f"\t{TOPICS[subjects[i]]}" for i in range(1600))
+    (cora / "cora.content").write_text("\n".join(lines) + "\n")
+    (cora / "cora.cites").write_text("".join(f"{i}\t{(i + 3) % 1600}\n" for i in range(1600)))
+    mutag = root / "tu" / "MUTAG" / "raw"
+    mutag.mkdir(parents=True)
+    sizes = rng.integers(4, 9, size=40)
+    starts = np.cumsum(sizes) - sizes + 1
+    edges = [
+        (start + i, start + (i + 1) % size if graph % 2 else start)
+        for graph, (start, size) in enumerate(zip(starts, sizes, strict=True))
+        for i in range(size)
+        if graph % 2 or i
+    ]
+    for name, rows in {
+        "A": [f"{a}, {b}\n{b}, {a}" for a, b in edges],
+        "graph_indicator": np.repeat(np.arange(1, 41), sizes),
+        "graph_labels": np.arange(40) % 2,
+        "node_labels": np.arange(sizes.sum()) % 3,
+    }.items():
+        (mutag / f"MUTAG_{name}.txt").write_text("\n".join(map(str, rows)) + "\n")
+    return root
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
+import runpy
 import sys
 import types
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,24 +17,35 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run an example on one thread, which is fastest on a busy machine; user warnings are errors."""
-    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / f"{name}.py"), *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done
+RunExample = Callable[..., str]
 
 
-def test_cora_example_reaches_its_accuracy() -> None:
+@pytest.fixture
+def run_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunExample:
+    """Run an example as a program in this process, and return what it prints; user warnings are errors."""
+
+    def run(name: str, *arguments: str) -> str:
+        path = str(ROOT / "examples" / f"{name}.py")
+        monkeypatch.setattr(sys, "argv", [path, *arguments])
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            runpy.run_path(path, run_name="__main__")
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        return printed.out
+
+    return run
+
+
+def test_cora_example_reaches_its_accuracy(run_example: RunExample) -> None:
     """One seed on the CPU: an end-to-end test of training."""
-    done = run_example("cora", "1")
-    assert done.stderr == ""
-    found = {name.strip(): float(mean) for name, mean in re.findall(r"^  (\S.*?)\s{2,}([\d.]+)", done.stdout, re.M)}
+    printed = run_example("cora", "1")
+    found = {name.strip(): float(mean) for name, mean in re.findall(r"^  (\S.*?)\s{2,}([\d.]+)", printed, re.M)}
     assert found["MVGRL, trained"] >= 85.5
     assert found["the same, untrained"] < found["propagated features"] < found["MVGRL, trained"]
 
@@ -59,8 +70,8 @@ def test_dense_reference_has_the_same_loss_and_gradients(name: str, monkeypatch:
 
 
 @pytest.mark.parametrize(("name", "least"), [("classify_graphs", 80.0), ("classify_nodes", 83.0)])
-def test_scikit_learn_examples_reach_their_accuracy(name: str, least: float) -> None:
-    printed = run_example(name).stdout
+def test_scikit_learn_examples_reach_their_accuracy(name: str, least: float, run_example: RunExample) -> None:
+    printed = run_example(name)
     assert float(re.findall(r"([\d.]+) %", printed)[0]) >= least
 
 
@@ -90,7 +101,7 @@ def test_notebook_runs_and_prints_what_it_shows(
     assert Path("map.png").stat().st_size > 10_000
 
 
-def test_wordnet_example_walks_the_whole_way(tmp_path: Path) -> None:
+def test_wordnet_example_walks_the_whole_way(tmp_path: Path, run_example: RunExample) -> None:
     """On 400 made-up synsets of four classes in WordNet's format."""
     rng = np.random.default_rng(0)
     classes = np.arange(400) % 4
@@ -113,7 +124,7 @@ def test_wordnet_example_walks_the_whole_way(tmp_path: Path) -> None:
     pq.write_table(
         pa.table(dict(zip(("source", "target"), zip(*ends, strict=True), strict=True))), tmp_path / "relations.parquet"
     )
-    printed = run_example("wordnet", str(tmp_path), str(tmp_path)).stdout
+    printed = run_example("wordnet", str(tmp_path), str(tmp_path))
     assert "note: features: gloss (text, 4,096 hashed words)" in printed
     accuracy = {name: float(value) for value, name in re.findall(r"accuracy +([\d.]+) %  (.+)", printed)}
     assert set(accuracy) == {"our vectors", "words of the gloss", "propagated, two steps"}

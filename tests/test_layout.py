@@ -15,6 +15,7 @@ ORDER = (
     "errors",
     "parsing",
     "runtime",
+    "optimizers",
     "components",
     "definitions",
     "tables",
@@ -89,6 +90,7 @@ graph = mvgrl.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
 vectors = mvgrl.fit(graph, mvgrl.Settings(hidden=4, epochs=2), device="cpu").vectors()
 assert vectors.shape == (4, 3)
 linear_probe(vectors, [0, 1, 0, 1], [0, 1], [2, 3])
+assert "torch._dynamo" not in sys.modules  # the compiler, which takes seconds to import
 """
 
 

@@ -17,6 +17,7 @@ from mvgrl.captured import Captured, can_be_captured
 from mvgrl.history import Epoch, History, check_finite
 from mvgrl.matrices import Matrix, OnePerSeed
 from mvgrl.model import MVGRL
+from mvgrl.optimizers import Adam
 from mvgrl.runtime import generator_for, kept_between_steps
 from mvgrl.sampling import Batch, NodeBatches
 from mvgrl.settings import Settings
@@ -178,7 +179,7 @@ class _Stack:
 
     def _make_optimizer(self) -> torch.optim.Optimizer:
         settings = self.settings
-        return torch.optim.Adam(
+        return Adam(
             self.parameters.values(),
             lr=settings.learning_rate,
             weight_decay=settings.l2,

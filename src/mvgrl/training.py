@@ -26,6 +26,7 @@ from mvgrl.graphs.named import NamedGraph
 from mvgrl.history import Epoch, History, check_finite
 from mvgrl.inputs import Batches, Inputs, prepare
 from mvgrl.model import MVGRL
+from mvgrl.optimizers import Adam
 from mvgrl.recording import Recorder, recording
 from mvgrl.runtime import generator_for, kept_between_steps, resolve_device
 from mvgrl.sampling import NodeBatches
@@ -268,9 +269,7 @@ def train(
     settings = model.settings
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     captured = can_be_captured(settings, batches)
-    optimizer = torch.optim.Adam(
-        learned, lr=settings.learning_rate, weight_decay=settings.l2, fused=True, capturable=captured
-    )
+    optimizer = Adam(learned, lr=settings.learning_rate, weight_decay=settings.l2, fused=True, capturable=captured)
     run = RunState(model, optimizer, generator_for(seed, "sampling"), identity)
     if resume:
         if checkpoint is None:

@@ -19,11 +19,11 @@ TINY = '[best]\nviews = ["adjacency", "ppr:top_k=8"]\nhidden = 16\nepochs = 3\n'
 
 
 @pytest.fixture
-def flags(tmp_path: Path) -> list[str]:
+def flags(tmp_path: Path, data: Path) -> list[str]:
     (tmp_path / "recipes" / "node").mkdir(parents=True)
     (tmp_path / "recipes" / "node" / "cora-linqs.toml").write_text(TINY)
     places = ["--ledger", str(tmp_path / "runs.jsonl"), "--recipes", str(tmp_path / "recipes")]
-    return [*places, "--dataset", "cora-linqs", "--runs", "2", "--device", "cpu"]
+    return [*places, "--data-root", str(data), "--dataset", "cora-linqs", "--runs", "2", "--device", "cpu"]
 
 
 def test_node_tables_are_printed(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,10 +42,11 @@ def test_node_tables_are_printed(flags: list[str], capsys: pytest.CaptureFixture
     assert (nmi[:3], ari[:3]) == (["cora-linqs", "NMI", "0.629"], ["cora-linqs", "ARI", "0.570"])
 
 
-def test_the_graph_table_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_graph_table_is_printed(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "recipes" / "graph").mkdir(parents=True)
     (tmp_path / "recipes" / "graph" / "mutag.toml").write_text("[best]\nhidden = 8\nepochs = 1\n")
     places = ["--ledger", str(tmp_path / "runs.jsonl"), "--recipes", str(tmp_path / "recipes")]
+    places += ["--data-root", str(data)]
     words = ["reproduce", "graph-classification", "--dataset", "mutag", "--runs", "2", "--device", "cpu", *places]
     assert main([*words, "--json"]) == 0
     shown = capsys.readouterr()
@@ -81,11 +82,11 @@ def test_the_table_of_discrepancies_is_printed(
 
 
 @pytest.fixture
-def graph_flags(tmp_path: Path) -> list[str]:
+def graph_flags(tmp_path: Path, data: Path) -> list[str]:
     (tmp_path / "recipes" / "graph").mkdir(parents=True)
     (tmp_path / "recipes" / "graph" / "mutag.toml").write_text("[best]\nhidden = 4\nepochs = 1\n")
     places = ["--ledger", str(tmp_path / "runs.jsonl"), "--recipes", str(tmp_path / "recipes")]
-    return [*places, "--dataset", "mutag", "--runs", "1", "--jobs", "1"]
+    return [*places, "--data-root", str(data), "--dataset", "mutag", "--runs", "1", "--jobs", "1"]
 
 
 def test_an_ablation_is_printed(graph_flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 
 
 def mutag_tasks(runs: int) -> list[Task]:
-    """A few quick controls on MUTAG, which comes inside a package."""
+    """A few quick controls on MUTAG."""
     steps = [s for s in plan(EXPERIMENTS["graph-classification"], ["mutag"], runs=runs) if not s.variant.how.trains]
     return list(missing(steps, Ledger(Path("/nonexistent"))))
 
@@ -30,14 +30,14 @@ def scores(ledger: Ledger) -> dict[tuple[str, int], dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], dict[str, float]]:
+def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], dict[str, float]]:
     ledger = Ledger(tmp_path_factory.mktemp("alone") / "runs.jsonl")
-    run_tasks(mutag_tasks(3), ledger, CPU)
+    run_tasks(mutag_tasks(3), ledger, CPU, data_root=data)
     return scores(ledger)
 
 
 def test_runs_equal_those_of_one_machine_although_one_is_lost(
-    machines: Machines, alone: dict[tuple[str, int], dict[str, float]], tmp_path: Path
+    machines: Machines, data: Path, alone: dict[tuple[str, int], dict[str, float]], tmp_path: Path
 ) -> None:
     ledger, said = Ledger(tmp_path / "runs.jsonl"), []
 
@@ -47,7 +47,7 @@ def test_runs_equal_those_of_one_machine_although_one_is_lost(
             threading.Thread(target=machines.lose).start()
 
     with connected(machines.address) as ray:
-        run_tasks(mutag_tasks(3), ledger, CPU, pool=ClusterPool(ray), tell=tell)
+        run_tasks(mutag_tasks(3), ledger, CPU, data_root=data, pool=ClusterPool(ray), tell=tell)
     machines.add()
     assert len(alone) >= 6
     assert scores(ledger) == alone

@@ -43,8 +43,8 @@ def task(dataset: str, settings: Settings, row: str, seeds: list[int], *, method
     return Task(recipe, row, method, None, {"ablation-bounds": ("nested-svm",)}, tuple(seeds))
 
 
-def test_parallel_runs_write_the_same_lines_as_serial_ones(tmp_path: Path, recipes: Path) -> None:
-    options = dict(datasets=["mutag"], runs=2, device="cpu", recipes=recipes)
+def test_parallel_runs_write_the_same_lines_as_serial_ones(tmp_path: Path, recipes: Path, data: Path) -> None:
+    options = dict(datasets=["mutag"], runs=2, device="cpu", recipes=recipes, data_root=data)
     messages: list[str] = []
     both, serial = Ledger(tmp_path / "both.jsonl"), Ledger(tmp_path / "serial.jsonl")
     rows = reproduce("graph-classification", both, jobs=2, tell=messages.append, **options)
@@ -119,13 +119,13 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path: Path, data: Path) -> Iterator[Start]:
     """Return a function that starts two workers in a process group that is killed after the test."""
     groups = []
 
     def begin(ledger: Ledger, recipes: Path) -> subprocess.Popen[bytes]:
-        words = ["graph-classification", "--dataset", "mutag", "--runs", "6", "--jobs", "2", "--device", "cpu"]
-        places = ["--ledger", str(ledger.path), "--recipes", str(recipes)]
+        words = ["graph-classification", "--dataset", "mutag", "--runs", "4", "--jobs", "2", "--device", "cpu"]
+        places = ["--ledger", str(ledger.path), "--recipes", str(recipes), "--data-root", str(data)]
         command = [sys.executable, "-c", PROGRAM, "reproduce", *words, *places]
         parent = subprocess.Popen(
             command, start_new_session=True, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)}
@@ -140,7 +140,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @needs_groups
-def test_a_restart_after_a_kill_loses_and_repeats_no_run(tmp_path: Path, recipes: Path, start: Start) -> None:
+def test_a_restart_after_a_kill_loses_and_repeats_no_run(
+    tmp_path: Path, recipes: Path, data: Path, start: Start
+) -> None:
     ledger = Ledger(tmp_path / "runs.jsonl")
     parent = start(ledger, recipes)
     while not list(ledger):
@@ -150,9 +152,10 @@ def test_a_restart_after_a_kill_loses_and_repeats_no_run(tmp_path: Path, recipes
     parent.wait()
     assert any(_gone(parent.pid) for _ in range(600))
     done = list(ledger)
-    reproduce("graph-classification", ledger, datasets=["mutag"], runs=6, device="cpu", recipes=recipes)
+    options = dict(device="cpu", recipes=recipes, data_root=data)
+    reproduce("graph-classification", ledger, datasets=["mutag"], runs=4, **options)
     assert list(ledger)[: len(done)] == done
-    assert len(list(ledger)) == len(ledger.path.read_text().splitlines()) == 6 * ROWS
+    assert len(list(ledger)) == len(ledger.path.read_text().splitlines()) == 4 * ROWS
 
 
 @needs_groups

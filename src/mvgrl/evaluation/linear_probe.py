@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mvgrl.errors import InputError
 from mvgrl.evaluation.checks import check_known, check_scorable, checked_embeddings, checked_labels, node_numbers
+from mvgrl.optimizers import Adam
 
 DECAYS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # candidates, where one is chosen
 
@@ -104,7 +105,7 @@ def _train(
 ) -> None:
     """Train all probes with one Adam optimiser: it is elementwise, so the probes do not affect each other."""
     weight.requires_grad_(), bias.requires_grad_()
-    optimiser = torch.optim.Adam([weight, bias], lr=learning_rate)
+    optimiser = Adam([weight, bias], lr=learning_rate)
     everyone = truth.expand(len(codes), -1)
     for _ in range(steps):
         optimiser.zero_grad()

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,9 @@ class Recipe:
     # The name and hyper-parameters of a method that does not follow the settings; empty for others.
     method: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    @property
+    @cached_property
     def id(self) -> str:
-        """A short hash of everything that determines a number.
+        """A short hash of everything that determines a number; a report asks for it tens of thousands of times.
 
         >>> len(Recipe("cora", "best", Settings()).id)
         12

@@ -13,6 +13,7 @@ from torch.nn.functional import softplus
 
 from mvgrl.encoders import xavier
 from mvgrl.methods.autoencoders import GAE, GraphEncoder, Reconstruction
+from mvgrl.optimizers import Adam
 from mvgrl.runtime import generator_for
 
 
@@ -37,8 +38,8 @@ class ARGA(GAE):
         """Return the codes after training; those of a variational encoder are the means."""
         model = GraphEncoder(problem, self.hidden, self.size, seed, variational=self.variational, noise=self.noise)
         adversary = Adversary((self.size, *self.adversary, 1), seed, problem.device)
-        encode = torch.optim.Adam(model.parameters, lr=self.rate)
-        expose = torch.optim.Adam(adversary.parameters, lr=self.adversary_rate)
+        encode = Adam(model.parameters, lr=self.rate)
+        expose = Adam(adversary.parameters, lr=self.adversary_rate)
         for _ in range(self.epochs):
             sample = model.sample()
             codes = sample[0].detach()

@@ -16,6 +16,7 @@ from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.factorisation import as_vectors
 from mvgrl.methods.graph_data import edge_index_of, features_of
+from mvgrl.optimizers import Adam
 from mvgrl.runtime import generator_for
 from mvgrl.settings import Output, Settings
 from mvgrl.views.adjacency import normalised_adjacency
@@ -47,7 +48,7 @@ class GAE(Method):
     def train(self, problem: Reconstruction, seed: int) -> Tensor:
         """Return the codes after training; those of a variational encoder are the means."""
         model = GraphEncoder(problem, self.hidden, self.size, seed, variational=self.variational)
-        optimiser = torch.optim.Adam(model.parameters, lr=self.rate)
+        optimiser = Adam(model.parameters, lr=self.rate)
         for _ in range(self.epochs):
             optimiser.zero_grad()
             model.loss(model.sample()).backward()

@@ -19,6 +19,7 @@ from mvgrl.methods.augmentations import EdgeDropper, draw_columns
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.graph_data import features_of
 from mvgrl.methods.self_supervised import Linear, Model, Plan, move_averages, stack_size, train
+from mvgrl.optimizers import AdamW
 from mvgrl.runtime import generator_for
 from mvgrl.settings import Output, Settings
 from mvgrl.views import Adjacency, view_matrix
@@ -69,7 +70,7 @@ class BGRL(Method):
         features = features_of(dataset, settings, device)
         view = view_matrix(Adjacency(), dataset.graph, cache=context.cache).to(device)
         dropper = EdgeDropper(dataset.graph, device)
-        plan = Plan(self.epochs, self.learning_rate, self.weight_decay, optimizer=torch.optim.AdamW, pace=self.pace)
+        plan = Plan(self.epochs, self.learning_rate, self.weight_decay, optimizer=AdamW, pace=self.pace)
         return train(lambda seed: Bootstrapped(features, view, dropper, self, seed), seeds, plan, device)
 
 

@@ -18,6 +18,7 @@ from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.factorisation import as_vectors
 from mvgrl.methods.graph_data import features_of
+from mvgrl.optimizers import Adam
 from mvgrl.runtime import generator_for
 from mvgrl.settings import Output, Settings
 from mvgrl.views.adjacency import normalised, normalised_adjacency
@@ -55,7 +56,7 @@ class GALA(Method):
         shapes += [(after, before) for before, after in reversed(shapes)]
         squares = features.row_squares().sum()
         weights = [xavier(*shape, generator=draws).to(squares.device).requires_grad_() for shape in shapes]
-        optimiser = torch.optim.Adam(weights, lr=self.rate, weight_decay=self.weight_decay)
+        optimiser = Adam(weights, lr=self.rate, weight_decay=self.weight_decay)
         for _ in range(self.epochs):
             optimiser.zero_grad()
             codes = encode(features, smooth, *weights[:2])

@@ -28,6 +28,7 @@ from mvgrl.methods.graph_stack import (
     mean_with_self,
     sum_of_neighbours,
 )
+from mvgrl.optimizers import Adam
 from mvgrl.runtime import generator_for
 from mvgrl.settings import Output, Settings
 
@@ -147,7 +148,7 @@ class _Training:
     def run(self) -> np.ndarray:
         """Return the class of every graph, by the model of its fold at that model's best epoch."""
         method = self.method
-        optimiser = torch.optim.Adam(self.models.parameters(), lr=method.learning_rate, fused=True)
+        optimiser = Adam(self.models.parameters(), lr=method.learning_rate, fused=True)
         schedule = torch.optim.lr_scheduler.StepLR(optimiser, method.halved_every, 0.5)
         best = torch.full((FOLDS,), -torch.inf, dtype=torch.float64, device=self.truth.device)
         found = torch.zeros_like(self.truth)

@@ -15,6 +15,7 @@ from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.graph_classifiers import node_features
 from mvgrl.methods.graph_stack import Batch, GraphBatches, sum_of_neighbours
 from mvgrl.mutual_information import jsd
+from mvgrl.optimizers import Adam
 from mvgrl.runtime import generator_for
 from mvgrl.settings import Output, Settings
 
@@ -50,7 +51,7 @@ class InfoGraph(Method):
     def _vectors(self, batches: GraphBatches, seed: int) -> np.ndarray:
         generator, order = generator_for(seed, "parameters"), np.random.default_rng([seed, 1])
         model = InfoGraphModel(batches.features.shape[1], self.hidden, self.layers, generator).to(batches.device)
-        optimiser = torch.optim.Adam(model.parameters(), lr=self.learning_rate)
+        optimiser = Adam(model.parameters(), lr=self.learning_rate)
         count = batches.graph.count
         for _ in range(self.epochs):
             for numbers in self._parts(order.permutation(count)):

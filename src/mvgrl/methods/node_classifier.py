@@ -18,6 +18,7 @@ from mvgrl.matrices import Matrix
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.graph_data import features_of, split_of
 from mvgrl.methods.noise import Drawn, Features, Given, Noise, Recorder, drawn_for, generator_on
+from mvgrl.optimizers import Adam
 from mvgrl.positions import DIMENSIONS
 from mvgrl.runtime import generator_for, kept_between_steps
 from mvgrl.settings import Output, Settings
@@ -186,7 +187,7 @@ class NodeClassifier(Method):
             for wanted in (True, False)
         ]
         groups[0]["weight_decay"] = self.weight_decay
-        optimizer = torch.optim.Adam([group for group in groups if group["params"]], lr=self.learning_rate)
+        optimizer = Adam([group for group in groups if group["params"]], lr=self.learning_rate)
         steps = dict(epochs=self.epochs, patience=self.patience)
         if stack is not None:
             return stack.train(optimizer, noises, **steps)

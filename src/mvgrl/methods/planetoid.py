@@ -21,6 +21,7 @@ from mvgrl.graphs import Graph
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.node_classifier import Layer, Network, NodeData, train
 from mvgrl.methods.noise import Noise
+from mvgrl.optimizers import SGD
 from mvgrl.runtime import generator_for, kept_between_steps
 from mvgrl.settings import Output, Settings
 
@@ -156,7 +157,7 @@ class Planetoid(Method):
         codes = (CodesOfFeatures if self.inductive else Codes)(data, self.size, generator)
         network = PlanetoidNetwork(data, codes, self.size, generator).to(data.device)
         learned = [*codes.parameters(), network.contexts, network.frequency]
-        contexts = torch.optim.SGD(learned, lr=self.context_rate)
+        contexts = SGD(learned, lr=self.context_rate)
         walks = self._walks(data.graph, seen, draws)
         for pairs, steps in ((self._same_label(data, draws), self.label_steps), (walks, self.graph_steps)):
             for _ in range(steps):
@@ -168,7 +169,7 @@ class Planetoid(Method):
                 optimizer.zero_grad(set_to_none=True)
             return network.loss()
 
-        optimizer = torch.optim.SGD(network.classifier(), lr=self.learning_rate)
+        optimizer = SGD(network.classifier(), lr=self.learning_rate)
         return train(network, optimizer, loss, epochs=self.epochs, patience=self.patience).outcome()
 
     def _same_label(self, data: NodeData, draws: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -19,6 +19,7 @@ from mvgrl.encoders import BiasedPReLU, xavier
 from mvgrl.history import History, check_finite
 from mvgrl.matrices import Matrix
 from mvgrl.methods.base import Outcome
+from mvgrl.optimizers import Adam
 from mvgrl.runtime import allow_tf32, generator_for, kept_between_steps
 
 LARGEST_STACK = 50
@@ -56,7 +57,7 @@ class Plan:
     learning_rate: float
     weight_decay: float = 0.0
     patience: int | None = None  # stop if the loss has not fallen for so many epochs, and return to the lowest
-    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam
+    optimizer: Callable[..., torch.optim.Optimizer] = Adam
     pace: Callable[[int], float] | None = None  # factor of the learning rate at a step
 
 
