@@ -1,7 +1,7 @@
 """Build the documentation site, strictly: any warning, any broken link, and anything loaded from outside is an error.
 
 python -m tools.docs_site
-python -m tools.docs_site --no-execute -o elsewhere   # the same pages, with examples that were not run
+python -m tools.docs_site --quick -o elsewhere
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.docs_site", description="Build the documentation site.")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "site", help="the folder of the site, replaced")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "docs", help="a folder for what is kept between")
-    parser.add_argument("--no-execute", action="store_true", help="do not run the examples")
+    parser.add_argument("--quick", action="store_true", help="do not run the examples, nor draw the diagrams")
     parser.add_argument("--wordnet", type=Path, help="a folder with WordNet's files, to run its example too")
     chosen = parser.parse_args(arguments)
 
     source = chosen.work / "source"
     shutil.rmtree(source, ignore_errors=True)
-    gallery = Gallery(chosen.work / "ran", execute=not chosen.no_execute, wordnet=chosen.wordnet)
-    pages = Pages(source)
+    gallery = Gallery(chosen.work / "ran", execute=not chosen.quick, wordnet=chosen.wordnet)
+    pages = Pages(source, draw=not chosen.quick)
     pages.add_repository()
     gallery.add_to(pages)
     pages.add("command_line", command_line())

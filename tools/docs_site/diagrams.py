@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 
 _DIAGRAM = re.compile(r"^```mermaid\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def with_diagrams(text: str) -> str:
     """Return a page with its diagrams as SVG; the style sheet of the site colours them, for light and dark."""
-    for number, diagram in enumerate(_DIAGRAM.findall(text)):
-        svg = _svg(diagram).replace("my-svg", f"diagram-{number}")
-        text = _DIAGRAM.sub(
-            lambda match, svg=svg: f'```{{raw}} html\n<div class="diagram">{svg}</div>\n```', text, count=1
-        )
-    return text
+    number = count()
+
+    def drawn(match: re.Match[str]) -> str:
+        svg = _svg(match[1]).replace("my-svg", f"diagram-{next(number)}")
+        return f'```{{raw}} html\n<div class="diagram">{svg}</div>\n```'
+
+    return _DIAGRAM.sub(drawn, text)
 
 
 def _svg(diagram: str) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from .notebook import as_markdown, executed
+from .notebook import as_markdown, executed, output_block
 from .pages import ROOT, Pages, examples
 
 NOT_RUN = "Not run in this build."
@@ -100,8 +100,8 @@ class Gallery:
         pages.copy(kept / "mvgrl-demo" / "explorer.html", "extra/explorer-cora.html")
         frame = '<iframe class="explorer" src="explorer-cora.html" title="The explorer on Cora"></iframe>'
         return (
-            f"{head}The 2,708 papers of Cora, placed by their vectors. Click a paper for its neighbours, a topic to show "
-            "only it; [the page on the explorer](explorer.md) describes the rest. It is also "
+            f"{head}The 2,708 papers of Cora, placed by their vectors. Click a paper for its neighbours, a topic to "
+            "show only it; [the page on the explorer](explorer.md) describes the rest. It is also "
             '<a href="explorer-cora.html">a page of its own</a>.\n\n'
             f"```{{raw}} html\n{frame}\n```\n\nIt is written by `mvgrl demo`, which prints:\n\n{_printed(kept)}\n"
         )
@@ -146,7 +146,7 @@ def _package() -> bytes:
 
 def _printed(folder: Path) -> str:
     found = json.loads((folder / "printed.json").read_text(encoding="utf-8"))
-    return f"```text\n{found['printed'].rstrip()}\n```\n\nThis took {found['seconds']:.0f} s."
+    return f"{output_block(found['printed'])}\n\nThis took {found['seconds']:.0f} s."
 
 
 def _short(about: str) -> str:

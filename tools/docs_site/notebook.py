@@ -20,7 +20,7 @@ def executed(path: Path, folder: Path, environment: Mapping[str, str]) -> str:
 
 
 def as_markdown(notebook: Mapping[str, Any], link: str, folder: Path, name: str) -> str:
-    """Return a notebook as a page, with a link below its introduction; pictures are written to ``files/`` of a folder."""
+    """Return a notebook as a page, with a link below its introduction; pictures are written to a folder."""
     parts: list[str] = []
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
@@ -35,7 +35,7 @@ def _outputs(outputs: list[Mapping[str, Any]], folder: Path, picture: str) -> It
     """Yield what a cell shows: its printed text as one block, then tables and pictures."""
     printed = "".join("".join(one["text"]) for one in outputs if one["output_type"] == "stream")
     if printed:
-        yield f"```text\n{printed.rstrip()}\n```"
+        yield output_block(printed)
     for one in outputs:
         data = {kind: "".join(value) for kind, value in one.get("data", {}).items()}
         if "image/png" in data:
@@ -46,4 +46,9 @@ def _outputs(outputs: list[Mapping[str, Any]], folder: Path, picture: str) -> It
         elif "text/html" in data:
             yield f'```{{raw}} html\n<div class="output-table">{data["text/html"]}</div>\n```'
         elif "text/plain" in data:
-            yield f"```text\n{data['text/plain']}\n```"
+            yield output_block(data["text/plain"])
+
+
+def output_block(text: str) -> str:
+    """Return what a program has printed as a block of its own kind."""
+    return f"```{{code-block}} text\n:class: output\n\n{text.rstrip()}\n```"

@@ -88,14 +88,15 @@ def _directive(name: str) -> list[str]:
     """Return the lines that make Sphinx show a thing; of a dict, its keys."""
     thing = _thing(name)
     if isinstance(thing, dict):
-        return [f".. py:data:: {name}", "", f"   A dict with the keys {', '.join(f'``{key!r}``' for key in thing)}."]
+        module, _, last = name.rpartition(".")
+        keys = ", ".join(f"``{key!r}``" for key in thing)
+        return [f".. py:data:: {last}", f"   :module: {module}", "", f"   A dict with the keys {keys}."]
     if not isinstance(thing, type):
         return [f".. autofunction:: {name}"]
-    # The embedders have some forty parameters, which are described one by one.
-    signature, inherited = (
-        ("(**parameters)", "inherited-members") if hasattr(thing, "get_params") else ("", "show-inheritance")
-    )
-    return [f".. autoclass:: {name}{signature}", "   :members:", f"   :{inherited}:"]
+    if hasattr(thing, "get_params"):  # an embedder has some forty parameters, which are described one by one
+        return [f".. autoclass:: {name}(**parameters)", "   :members:", "   :inherited-members:"]
+    bases = ["   :show-inheritance:"] if issubclass(thing, Exception) else []
+    return [f".. autoclass:: {name}", "   :members:", *bases]
 
 
 def _thing(name: str) -> Any:
@@ -107,7 +108,7 @@ def command_line() -> str:
     """Return the page of all verbs with their flags, as the program describes them."""
     from mvgrl.cli import make_app
 
-    text = make_app().generate_docs(heading_level=1)
+    text = make_app().generate_docs(heading_level=1, usage_name="mvgrl").replace("```console\n", "```sh\n")
     text = re.sub(r"^## Table of Contents\n.*?(?=^\*\*)", "", text, count=1, flags=re.DOTALL | re.MULTILINE)
     return text.replace("# mvgrl\n", "# Command line\n", 1)
 
