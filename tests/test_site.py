@@ -14,6 +14,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from tools.browser import PROGRAM, Browser
 from tools.docs_site.check import problems
 from tools.docs_site.diagrams import with_diagrams
 from tools.docs_site.gallery import Gallery
@@ -106,11 +107,26 @@ def test_the_gallery_has_every_example_with_its_source(site: Path) -> None:
     assert "p189" in text_of(site / "examples" / "messy_table.html")  # printed by the stored notebook
 
 
-def test_links_lead_somewhere_and_nothing_is_loaded_from_outside(site: Path) -> None:
-    assert problems(site) == []
+def test_nothing_is_loaded_from_outside(site: Path) -> None:
+    """The build itself has followed every link."""
     for path in site.rglob("*.html"):
         assert not re.search(r"<(script|img|iframe|link)[^>]+(src|href)=\"(https?:)?//", path.read_text("utf-8"))
     assert (site / "search.html").exists()
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to open the pages with; apt-get install chromium")
+def test_pages_fit_a_phone_and_the_search_works_without_a_server(site: Path) -> None:
+    with Browser() as browser:
+        browser.size(390, 844, mobile=True)
+        for name in ("index", "command_line", "api/embedders"):
+            browser.open(site / f"{name}.html")
+            assert browser.run("document.documentElement.scrollWidth") == 390, name
+            assert browser.logged == []
+            assert all(address.startswith(("file:", "data:")) for address in browser.requested)
+        browser.open(f"{(site / 'search.html').as_uri()}?q=NodeEmbedder")
+        browser.wait(
+            "[...document.querySelectorAll('#search-results a')].some(one => one.href.includes('api/embedders'))"
+        )
 
 
 def test_a_diagram_is_a_picture() -> None:

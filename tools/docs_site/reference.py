@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -108,7 +109,12 @@ def command_line() -> str:
     """Return the page of all verbs with their flags, as the program describes them."""
     from mvgrl.cli import make_app
 
-    text = make_app().generate_docs(heading_level=1, usage_name="mvgrl").replace("```console\n", "```sh\n")
+    arguments, sys.argv = sys.argv, ["mvgrl"]  # the program that the lines of usage name
+    try:
+        text = make_app().generate_docs(heading_level=1)
+    finally:
+        sys.argv = arguments
+    text = text.replace("```console\n", "```sh\n")
     text = re.sub(r"^## Table of Contents\n.*?(?=^\*\*)", "", text, count=1, flags=re.DOTALL | re.MULTILINE)
     return text.replace("# mvgrl\n", "# Command line\n", 1)
 
