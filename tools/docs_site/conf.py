@@ -9,7 +9,8 @@ import textwrap
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from sphinx.ext.napoleon import Config, NumpyDocstring
+from sphinx.ext.napoleon import Config
+from sphinx.ext.napoleon.docstring import NumpyDocstring
 
 import mvgrl
 from mvgrl.display import parameters_section
@@ -57,10 +58,10 @@ _DARK = {"color-brand-primary": "#7db8f0", "color-brand-content": "#7db8f0", "co
 html_theme_options = {"light_css_variables": _LIGHT, "dark_css_variables": _DARK, "top_of_page_buttons": []}
 
 
-_AS_LISTS = Config(napoleon_use_param=False, napoleon_custom_sections=[("Attributes", "params_style")])
+_AS_LISTS: Any = Config(napoleon_use_param=False, napoleon_custom_sections=[("Attributes", "params_style")])
 
 
-def with_sections(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def with_sections(app: Any, what: Any, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Add the settings, or the fields with their comments, to the docstring of a class, and read its sections."""
     if what in ("property", "attribute"):  # a colon in their first line would be taken for the end of a type
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 
@@ -12,10 +13,13 @@ def executed(path: Path, folder: Path, environment: Mapping[str, str]) -> str:
     """Return a notebook with the outputs of a run in a folder; an exception in a cell is one here."""
     import nbformat
     from nbclient import NotebookClient
+    from traitlets.config import Config
 
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
-    client.execute(env=dict(environment))
+    with TemporaryDirectory(prefix="kernel-") as sockets:  # the kernel warns of TCP, which others could listen to
+        private = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/at"})
+        client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}, config=private)
+        client.execute(env=dict(environment))
     return str(nbformat.writes(notebook))
 
 
