@@ -43,7 +43,7 @@ class Gallery:
         for path in examples():
             text = self._notebook(path, pages) if path.suffix == ".ipynb" else self._script(path, pages)
             pages.add(f"examples/{path.stem}", text)
-            lines.append(f"- **[{_title(text)}]({path.stem}.md)**<br>{_lead(text)}")
+            lines.append(_listed(text, f"{path.stem}.md"))
         tree = "\n".join(path.stem for path in examples())
         pages.add(
             "examples/index",
@@ -158,10 +158,14 @@ def _short(about: str) -> str:
     return re.split(r"[:.]|, ", about, maxsplit=1)[0]
 
 
-def _title(page: str) -> str:
-    return page.split("\n", 1)[0].removeprefix("# ")
+def _listed(page: str, link: str) -> str:
+    """Return a page as an entry of a list: its title, and what its first sentence says beyond it.
 
-
-def _lead(page: str) -> str:
-    """Return the first sentence below the title."""
-    return re.split(r"(?<=\.)\s", " ".join(page.split("\n\n", 2)[1].split()), maxsplit=1)[0]
+    >>> _listed("# Count things\\n\\nCount things, then stop. More.", "count.md")
+    '- **[Count things](count.md)**, then stop.'
+    """
+    title, text = (" ".join(part.split()) for part in page.split("\n\n", 2)[:2])
+    title = title.removeprefix("# ")
+    sentence = re.split(r"(?<=\.)\s", text, maxsplit=1)[0]
+    rest = sentence.removeprefix(title) if sentence.startswith(title) else f"<br>{sentence}"
+    return f"- **[{title}]({link})**{rest}"
