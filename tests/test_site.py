@@ -185,7 +185,7 @@ def test_an_example_runs_once_until_it_changes(tmp_path: Path) -> None:
         assert page.startswith("# Count\n")
         assert ":class: output\n\nfound 3\n```" in page
         assert "![map.png](../files/examples/small-map.png)" in page
-        made.append([path.stat().st_mtime_ns for path in (tmp_path / "ran" / "small").glob("*/printed.json")])
+        made.append([path.stat().st_mtime_ns for path in (tmp_path / "ran" / "small").glob("*/printed.txt")])
     assert len(made[0]) == 1
     assert made[0] == made[1] != made[2]
     script.write_text('"""Fail."""\nraise SystemExit("no such luck")\n')

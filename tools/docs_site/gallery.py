@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -121,14 +120,12 @@ class Gallery:
 
 
 def _run(arguments: list[str], folder: Path) -> None:
-    started = time.perf_counter()
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=_environment(), capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr}")
-    found = {"printed": done.stdout, "seconds": time.perf_counter() - started}
-    (folder / "printed.json").write_text(json.dumps(found), encoding="utf-8")
+    (folder / "printed.txt").write_text(done.stdout, encoding="utf-8")
 
 
 def _environment() -> dict[str, str]:
@@ -145,8 +142,7 @@ def _package() -> bytes:
 
 
 def _printed(folder: Path) -> str:
-    found = json.loads((folder / "printed.json").read_text(encoding="utf-8"))
-    return f"{output_block(found['printed'])}\n\nThis took {found['seconds']:.0f} s."
+    return output_block((folder / "printed.txt").read_text(encoding="utf-8"))
 
 
 def _short(about: str) -> str:
