@@ -43,6 +43,15 @@ tables: $(VENV)/.ready
 explorer:
 	cd web && npm ci --no-audit --no-fund && npm run build
 
+# The documentation site: docs/, docstrings and examples, which are run, into site/index.html. Needs no network.
+.PHONY: docs
+docs: $(VENV)/.docs
+	$(BIN)/python -m tools.docs_site
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[dev]'

@@ -309,25 +309,3 @@ def test_embed_rejects_what_it_cannot_do(tmp_path: Path) -> None:
         with pytest.raises((InputError, SettingsError), match=words):
             embed(tmp_path / "graph", tmp_path / output, **settings)
     assert [path.name for path in tmp_path.iterdir()] == ["graph"]
-
-
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not say how files are mapped")
-def test_samples_are_read_at_random_and_blocks_in_order(tmp_path: Path) -> None:
-    job = job_of(stored(community_graph(), tmp_path), tmp_path, epochs=2)
-    job.start()
-    job.diffuse()
-    advice = []
-
-    def advised() -> dict[str, bool]:
-        """The mapped files, and whether the system was told that they are read at random."""
-        found, name = {}, ""
-        for line in Path("/proc/self/smaps").read_text().splitlines():
-            name = line.split()[-1] if "-" in line.split()[0] else name
-            if line.startswith("VmFlags") and str(tmp_path) in name:
-                found[Path(name).name] = " rr" in line
-        return found
-
-    job.train([lambda epoch: advice.append(advised())])
-    during, after = advice[0], advised()
-    assert all(during[name] for name in ("indices.npy", "features.npy", "shard-00000.npy")), during
-    assert not any(after.values()), after

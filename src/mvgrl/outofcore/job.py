@@ -13,8 +13,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 
 from mvgrl.automatic import Resolved
@@ -28,7 +26,6 @@ from mvgrl.outofcore import diffusion
 from mvgrl.outofcore.adjacency import Places, StoredAdjacency, degrees_of, walkable
 from mvgrl.outofcore.batches import DrawnAhead
 from mvgrl.outofcore.features import StoredFeatures, StreamedFacts, fitted_encoder
-from mvgrl.outofcore.mapping import read_at_random
 from mvgrl.outofcore.plan import Plan
 from mvgrl.outofcore.shards import Ranges, Shards
 from mvgrl.outofcore.tall import StoredMatrix
@@ -117,7 +114,7 @@ class Job:
         )
         ahead = DrawnAhead(batches)
         checkpoint, count = self.folder / "training", self.trainers
-        with read_at_random(self._mapped()), closing(ahead):
+        with closing(ahead):
             history = train(
                 model,
                 ahead,  # type: ignore[arg-type]
@@ -129,15 +126,6 @@ class Job:
                 identity=f"{settings.id}-{self.seed}-{graph.fingerprint}{'' if count == 1 else f'-{count}'}",
             )
         return self._trained(model, history)
-
-    def _mapped(self) -> list[np.ndarray | None]:
-        """The arrays on disk that samples are gathered from."""
-        graph, features = self.graph, self.graph.features
-        parts = [features] if isinstance(features, np.ndarray) else []
-        if sp.issparse(features):
-            parts = [features.indptr, features.indices, features.data]
-        stored = [part for view in self._views if isinstance(view, diffusion.StoredView) for part in view.parts]
-        return [graph.indptr, graph.indices, graph.weights, *parts, *stored]
 
     def vectors(self, trained: Trained) -> Shards:
         """Compute the vectors that are not computed yet; the composition of the trained model is fitted if needed."""
