@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# One process more than there are cores: tests of servers, clusters and browsers wait more than they compute.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 
 .PHONY: demo test lint unit fuzz kills bench tables explorer clean
 
@@ -20,7 +22,7 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 
 unit: $(VENV)/.ready
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal --durations 30
 
 fuzz: $(VENV)/.ready
 	$(BIN)/python -m tests.attacks.fuzz --cases 100000 --report results/fuzz.json

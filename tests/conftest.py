@@ -9,6 +9,9 @@ from pathlib import Path
 
 # One folder of compiled code for all processes that the tests start, those of a cluster too; read by numba's import.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / "__pycache__" / "numba"))
+# On matrices this small, more threads are slower, especially beside other tests; read when the libraries are imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numba
 import numpy as np
@@ -18,8 +21,7 @@ from hypothesis import settings
 
 from mvgrl.errors import InputError
 
-# On matrices this small, more threads are slower, especially on a busy machine. Both calls are needed: the OpenMP layer
-# of numba sets the number of threads of torch in every parallel loop.
+# Both calls are needed: the OpenMP layer of numba sets the number of threads of torch in every parallel loop.
 torch.set_num_threads(1)
 numba.set_num_threads(1)
 

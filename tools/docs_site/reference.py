@@ -22,6 +22,7 @@ API = {
         (
             *("mvgrl.fit", "mvgrl.Trained", "mvgrl.Settings", "mvgrl.Output"),
             *("mvgrl.history.History", "mvgrl.history.Epoch", "mvgrl.progress.ProgressBar"),
+            *("mvgrl.recording.HistoryFile", "mvgrl.recording.TensorBoard"),
         ),
     ),
     "graphs": (
@@ -31,6 +32,11 @@ API = {
             *("mvgrl.Graph", "mvgrl.graphs.named.NamedGraph", "mvgrl.graphs.convert.to_named"),
             *("mvgrl.graphs.read.read", "mvgrl.graphs.importing.import_tables", "mvgrl.graphs.stored.StoredGraph"),
         ),
+    ),
+    "outofcore": (
+        "Graphs larger than memory",
+        "The work of the shell on a graph on disk, from Python.",
+        ("mvgrl.outofcore.embed",),
     ),
     "views": (
         "Views",
