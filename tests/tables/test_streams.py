@@ -48,6 +48,14 @@ def test_a_text_file_in_blocks_has_the_types_of_the_whole(tmp_path, data, cells)
     assert found.to_pydict() == whole.to_pydict()
 
 
+def test_a_column_may_begin_with_many_empty_cells(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "_BLOCK", 160)
+    path = tmp_path / "nodes.csv"
+    for empty in range(20, 60):
+        path.write_text("id,a,b\n" + ",-7,\n" * empty + ",-7,1\n")
+        assert in_batches(path, wanted_nodes())[0]["b"].to_pylist() == [None] * empty + [1]
+
+
 def write_parquet(path, rows):
     pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=2)
 

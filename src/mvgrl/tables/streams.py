@@ -222,7 +222,7 @@ class _Delimited(TableStream):
 
     def _loosen(self, types: dict[str, Any], error: pa.ArrowInvalid) -> None:
         """Give a column whose values do not have its type the next looser one."""
-        found = re.match(r"In CSV column #(\d+): CSV conversion error to", str(error))
+        found = re.match(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to", str(error))
         name = self.dialect.names[int(found[1])] if found and int(found[1]) < len(self.dialect.names) else None
         if name not in types or types[name] not in _LOOSER[:-1]:
             raise parse_error(self.text, self.dialect, error) from None
