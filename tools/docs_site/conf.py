@@ -97,7 +97,7 @@ def without_others(app: Any, what: str, name: str, thing: Any, skip: bool, optio
 def with_defaults(
     app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str, str | None] | None:
-    """Write what a dataclass makes anew for each object so that the signature can be parsed."""
+    """Replace defaults that a factory creates, so that the signature can be parsed."""
     return (signature.replace("<factory>", "..."), returned) if signature else None
 
 

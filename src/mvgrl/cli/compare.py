@@ -234,8 +234,7 @@ def _rows(named: NamedGraph) -> Embeddings:
     """Return the nodes, or the graphs if there are many, as rows that tables are matched with."""
     import numpy as np
 
-    from mvgrl.tables.embeddings import Embeddings
+    from mvgrl.cli.running import table_of
 
-    ids, sides = (named.node_ids, named.sides) if named.graph.count == 1 else (named.graph_ids, None)
-    assert ids is not None
-    return Embeddings(ids, np.zeros((len(ids), 1), np.float32), sides=sides)
+    task, count = ("node", named.graph.nodes) if named.graph.count == 1 else ("graph", named.graph.count)
+    return table_of(named, np.zeros((count, 1), np.float32), task, None)
