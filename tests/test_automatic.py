@@ -241,7 +241,7 @@ def test_positions_that_do_not_fit_into_memory_are_replaced_by_degrees() -> None
 def test_vectors_that_do_not_fit_into_memory_are_rejected_before_training(input_error, smaller) -> None:
     graph = Graph.from_edges([0], [1], nodes=1000)
     settings, default = Settings(hidden=64), Output().for_task("node")
-    size = 4 * 1000 * (2 * 64 + 4 * 256 + 512)
+    size = 4 * 1000 * (2 * 64 + 6 * 256 + 512)
     check_vectors_fit(graph, settings, default, memory=size)
     input_error(lambda: check_vectors_fit(graph, settings, default, memory=size - 1), "1,000 nodes", "dim", "beside")
     check_vectors_fit(graph, settings, Output(**smaller).for_task("node"), memory=size - 1)

@@ -40,11 +40,13 @@ def unit(rows: np.ndarray) -> np.ndarray:
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-12)
 
 
-def propagated_densely(inputs: Inputs, number: int) -> np.ndarray:
-    """Return V^8·X for the adjacency and S·X for a diffusion, in double precision."""
-    steps = {"adjacency": 8}.get(inputs.settings.views[number].name, 1)
-    view, features = (matrix.dense().double().numpy() for matrix in (inputs.views[number], inputs.features))
-    return np.linalg.matrix_power(view, steps) @ features
+def propagated_densely(inputs: Inputs, part: int) -> np.ndarray:
+    """Return X for the first part, then V^8·X for the adjacency and S·X for a diffusion, in double precision."""
+    features = inputs.features.dense().double().numpy()
+    if part == 0:
+        return features
+    steps = {"adjacency": 8}.get(inputs.settings.views[part - 1].name, 1)
+    return np.linalg.matrix_power(inputs.views[part - 1].dense().double().numpy(), steps) @ features
 
 
 # Propagated features
@@ -67,31 +69,33 @@ def test_wide_features_are_projected_on_their_leading_directions(nodes: int, nor
         torch.testing.assert_close(basis.T @ basis, torch.eye(len(basis.T)), atol=1e-4, rtol=0)
 
 
-def test_narrow_features_are_propagated_as_they_are() -> None:
+def test_narrow_features_are_not_compressed() -> None:
     inputs = node_inputs(word_graph(60, 30), views=("adjacency", "ppr", "heat"))
     beside = Propagated.fit(inputs)
-    assert beside.bases == (None, None, None)
-    assert beside.widths(30) == [30, 30, 30]
+    assert beside.bases == (None, None, None, None)
+    assert beside.widths(30) == [30, 30, 30, 30]
     assert beside.tensors() == {}
     for number, part in enumerate(beside.parts(inputs)):
         np.testing.assert_allclose(part, unit(propagated_densely(inputs, number)), atol=1e-5)
 
 
 def test_256_features_are_kept_and_257_are_compressed() -> None:
-    assert Propagated.fit(node_inputs(word_graph(30, 256))).bases == (None, None)
-    assert Propagated.fit(node_inputs(word_graph(30, 257))).widths(257) == [30, 30]
+    assert Propagated.fit(node_inputs(word_graph(30, 256))).bases == (None, None, None)
+    assert Propagated.fit(node_inputs(word_graph(30, 257))).widths(257) == [30, 30, 30]
 
 
-def test_propagated_parts_weigh_half_as_much_as_the_codes_together() -> None:
-    for count in (1, 2, 3):
-        beside = Propagated((None,) * count)
-        assert sum(weight**2 for weight in beside.weights) == pytest.approx(0.5**2)
+@pytest.mark.parametrize("views", [1, 2, 3])
+def test_propagated_features_of_all_views_weigh_less_than_the_codes_together(views: int) -> None:
+    first, *propagated = Propagated((None,) * (views + 1)).weights
+    assert sum(weight**2 for weight in propagated) == pytest.approx(0.7**2)
+    assert first == propagated[0]
 
 
-def test_propagated_positions_weigh_as_much_as_the_codes_together() -> None:
-    graph = word_graph(30, 256)
-    assert Propagated.fit(node_inputs(graph)).weight == 0.5
-    assert Propagated.fit(node_inputs(graph, features="position")).weight == 1.0
+def test_positions_are_only_propagated_and_weigh_as_much_as_the_codes_together() -> None:
+    beside = Propagated.fit(node_inputs(word_graph(30, 256), features="position"))
+    assert not beside.unpropagated
+    assert len(beside.bases) == 2
+    assert sum(weight**2 for weight in beside.weights) == pytest.approx(1.0)
 
 
 def test_a_basis_is_used_for_a_new_graph() -> None:

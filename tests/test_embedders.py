@@ -181,8 +181,9 @@ def test_choices_list_what_was_chosen_and_why() -> None:
     assert embedder.choices_["normalise"] == "4 features scaled by column"
     assert embedder.choices_["views"] == "ppr exact (25 nodes)"
     explicit = NodeEmbedder(**QUICK, normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"), dim=0)
-    text = "vectors of 24: codes of adjacency and ppr, propagated features (variance kept: "
-    parts = [f"{part}: {view} 100%" for part in ("codes", "propagated") for view in ("adjacency", "ppr:method=exact")]
+    text = "vectors of 24: codes of adjacency and ppr, features and propagated features (variance kept: "
+    codes, propagated = ([f"{part}: {view} 100%" for view in explicit.views] for part in ("codes", "propagated"))
+    parts = [*codes, "features 100%", *propagated]
     assert explicit.fit(random_graph()).choices_ == {"vector": f"{text}{', '.join(parts)})"}
     explicit.set_params(preset="paper")
     assert explicit.fit(random_graph()).choices_ == {"vector": "vectors of 8: sum of the codes of adjacency and ppr"}
@@ -190,14 +191,17 @@ def test_choices_list_what_was_chosen_and_why() -> None:
 
 def test_new_nodes_are_embedded_and_old_ones_stay_close() -> None:
     rng = np.random.default_rng(0)
+    groups = np.arange(320) % 3
     edges = rng.integers(300, size=(2, 900))
-    features = rng.normal(size=(320, 6))
+    edges[1] += np.where(rng.random(900) < 0.8, groups[edges[0]] - groups[edges[1]], 0)  # most of them within a group
+    edges = edges[:, (edges[1] >= 0) & (edges[1] < 300)]
+    features = rng.normal(size=(3, 6))[groups] + rng.normal(size=(320, 6))
     new = np.stack([np.arange(300, 320), rng.integers(300, size=20)])  # twenty new nodes, one edge each
     embedder = NodeEmbedder(hidden=16, epochs=30, device="cpu")
     old = embedder.fit_transform(Graph.from_edges(*edges, nodes=300, features=features[:300]))
     larger = Graph.from_edges(*np.concatenate([edges, new], axis=1), nodes=320, features=features)
     everything = embedder.transform(larger)
-    assert everything.shape == (320, 44)  # codes of two views and six features, propagated over both
+    assert everything.shape == (320, 50)  # codes of two views, and six features as they are and propagated over both
     assert np.median(cosines(old, everything[:300])) > 0.98  # centred, so angles are wider than those of codes
     assert np.isfinite(everything).all()
     embedder.set_params(preset="paper")

@@ -12,13 +12,14 @@ import pytest
 import scipy.sparse as sp
 import torch
 from safetensors.torch import load_file, save_file
+from sklearn.neighbors import NearestCentroid
 
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.pretrained import load_model, save_model
 from mvgrl.settings import CODES, JOINS, Output, Settings
 from mvgrl.training import Trained, fit
-from mvgrl.vectors import part_names
+from mvgrl.vectors import code_names
 
 QUICK = dict(hidden=8, epochs=2)
 GRAPHS = Settings(task="graph", **QUICK)
@@ -58,14 +59,13 @@ both = pytest.mark.parametrize("task", ["node", "graph"])
 # Parts and length
 
 
-def test_vectors_of_nodes_have_the_codes_and_propagated_features_of_every_view() -> None:
+def test_vectors_of_nodes_have_the_codes_of_every_view_and_features_before_and_after_propagation() -> None:
     trained, _ = trained_on("node")
     composition = trained.compose(Output())
-    names = ["codes: adjacency", "codes: ppr", "propagated: adjacency", "propagated: ppr"]
-    assert part_names(trained.model.settings, composition.output) == names
-    assert composition.space.widths == (8, 8, 5, 5)
+    names = ["codes: adjacency", "codes: ppr", "features", "propagated: adjacency", "propagated: ppr"]
+    assert composition.space.widths == (8, 8, 5, 5, 5)
     assert list(composition.parts(trained.model.settings, 0)) == names
-    assert trained.vectors().shape == (40, 26)
+    assert trained.vectors().shape == (40, 31)
     views = trained.represent(output=Output(preset="paper", join="concatenate"))[0]
     np.testing.assert_allclose(composition.space.mean[:16], views.mean(0), atol=1e-5)
 
@@ -73,7 +73,7 @@ def test_vectors_of_nodes_have_the_codes_and_propagated_features_of_every_view()
 def test_vectors_of_graphs_have_the_codes_of_every_layer_and_counts() -> None:
     trained, graph = trained_on("graph")
     composition = trained.compose(Output())
-    assert part_names(trained.model.settings, composition.output) == ["codes: adjacency", "codes: ppr", "counts"]
+    assert list(composition.parts(trained.model.settings, 0)) == ["codes: adjacency", "codes: ppr", "counts"]
     *codes, counts = composition.space.widths
     assert codes == [16, 16]  # two layers
     assert counts == min(graph.count, len(composition.beside.colours))
@@ -82,16 +82,70 @@ def test_vectors_of_graphs_have_the_codes_of_every_layer_and_counts() -> None:
     np.testing.assert_allclose(composition.space.mean[:32], roots.mean(0), atol=1e-5)
 
 
-def test_the_parts_have_the_lengths_of_their_weights() -> None:
-    trained, graph = trained_on("node")
+def lengths_in_the_vector(trained: Trained) -> np.ndarray:
+    """Return the root mean squared length of each part of the training graph's vectors."""
     space = trained.compose(Output()).space
-    views = trained.represent(output=Output(preset="paper", join="concatenate"))[0]
-    for codes, scale in zip(np.split(views, 2, axis=1), space.scale, strict=False):
-        length = np.sqrt(((codes - codes.mean(0)) ** 2).sum(1).mean()) * float(scale)
-        assert length == pytest.approx(3 / np.sqrt(2), rel=1e-4)  # both views together: 3
-    total = np.sqrt((trained.vectors() ** 2).sum(1).mean())
-    assert total == pytest.approx(3 * np.sqrt(1 + 0.5**2), rel=1e-4)
-    assert graph.nodes == 40
+    rotated = trained.vectors(output=Output(dim=0)) @ space.rotation.numpy().T
+    ends = np.cumsum(space.widths)[:-1]
+    return np.array([np.sqrt((part**2).sum(1).mean()) for part in np.split(rotated, ends, axis=1)])
+
+
+def surviving_shares(trained: Trained, graph: Graph) -> np.ndarray:
+    """Return the share of each part's variance that survives a product with the normalised adjacency."""
+    looped = graph.adjacency.toarray() + np.eye(graph.nodes)
+    root = looped.sum(1) ** -0.5
+    step = root[:, None] * looped * root
+    space = trained.compose(Output()).space
+    centred = trained.vectors(output=Output(dim=0)) @ space.rotation.numpy().T
+    shares = []
+    for part in np.split(centred, np.cumsum(space.widths)[:-1], axis=1):
+        shares.append(((step @ part) ** 2).sum() / (part**2).sum())
+    return np.array(shares)
+
+
+def test_a_part_is_the_longer_the_more_of_it_survives_a_step_over_the_edges() -> None:
+    trained, graph = trained_on("node")
+    shares = surviving_shares(trained, graph)
+    assert shares.max() / shares.min() > 1.5
+    weights = np.sqrt([1 / 2, 1 / 2, 0.7**2 / 2, 0.7**2 / 2, 0.7**2 / 2])
+    np.testing.assert_allclose(lengths_in_the_vector(trained), 3 * weights * np.sqrt(shares / shares.max()), rtol=1e-3)
+
+
+@pytest.mark.parametrize("views", [("adjacency", "ppr"), ("ppr", "heat")], ids=str)
+def test_parts_are_weighted_by_the_edges_whatever_the_views(views: tuple[str, ...]) -> None:
+    trained, graph = trained_on("node", views=views)
+    shares, lengths = surviving_shares(trained, graph), lengths_in_the_vector(trained)
+    np.testing.assert_allclose(lengths[:2] / np.sqrt(shares[:2]), lengths[0] / np.sqrt(shares[0]), rtol=1e-3)
+
+
+def test_the_parts_of_a_clique_keep_their_weights() -> None:
+    features = np.random.default_rng(0).normal(size=(12, 4))
+    clique = Graph.from_edges(*np.triu_indices(12, k=1), features=features)
+    lengths = lengths_in_the_vector(fit(clique, Settings(**QUICK), device="cpu"))
+    assert lengths[2] == pytest.approx(3 * 0.7 / np.sqrt(2), rel=1e-3)  # the average over all nodes is zero
+
+
+def test_positions_are_weighted_alike_on_every_graph() -> None:
+    graph = Graph(random_graph().adjacency)
+    trained = fit(graph, Settings(**QUICK, features="position"), device="cpu")
+    assert list(trained.compose(Output()).parts(trained.model.settings, 0))[2:] == [
+        "propagated: adjacency",
+        "propagated: ppr",
+    ]
+    np.testing.assert_allclose(lengths_in_the_vector(trained), 3 / np.sqrt(2), rtol=1e-3)
+
+
+def test_noise_among_the_features_does_not_fill_the_first_components() -> None:
+    """Communities of a graph whose features are nearly all noise are found in a few numbers."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(4), 100)
+    likely = np.where(groups[:, None] == groups, 0.1, 0.01)
+    edges = np.nonzero(np.triu(rng.random(likely.shape) < likely, k=1))
+    features = rng.normal(size=(400, 40)) + 0.3 * rng.normal(size=(4, 40))[groups]
+    graph = Graph.from_edges(*edges, nodes=400, features=features)
+    vectors = fit(graph, Settings(hidden=64, epochs=20), device="cpu").vectors(output=Output(dim=8))
+    near = NearestCentroid().fit(vectors[::2], groups[::2])
+    assert near.score(vectors[1::2], groups[1::2]) > 0.9
 
 
 @both
@@ -135,7 +189,7 @@ def test_vectors_without_other_parts_contain_only_codes() -> None:
     assert trained.vectors(output=output).shape == (40, 16)
     np.testing.assert_array_equal(trained.vectors(output=output), codes)  # neither centred nor rotated
     assert trained.vectors(output=Output(beside="none", dim=4)).shape == (40, 4)
-    assert part_names(trained.model.settings, output.for_task("node")) == ["codes: adjacency", "codes: ppr"]
+    assert code_names(trained.model.settings, output.for_task("node")) == ["codes: adjacency", "codes: ppr"]
 
 
 @pytest.mark.parametrize(("task", "beside"), [("node", "counts"), ("graph", "propagated")])
@@ -154,7 +208,7 @@ def test_what_belongs_to_the_other_task_is_rejected(task: str, beside: str) -> N
 def test_other_views_and_their_number_have_their_own_parts(task: str, views: tuple[str, ...]) -> None:
     trained, graph = trained_on(task, views=views)
     composition = trained.compose(Output())
-    others = len(views) if task == "node" else 1
+    others = len(views) + 1 if task == "node" else 1
     assert len(composition.space.widths) == len(views) + others
     assert np.isfinite(trained.vectors()).all()
     np.testing.assert_allclose(trained.vectors(graph), trained.vectors(), atol=1e-5)
@@ -168,7 +222,7 @@ def test_every_kind_of_codes_can_be_joined_with_other_parts(task: str, codes: st
     widths = trained.compose(output).space.widths
     count = 1 if join == "sum" else 2
     assert widths[:count] == (16 if codes == "layers" else 8,) * count
-    assert len(widths) == count + (2 if task == "node" else 1)
+    assert len(widths) == count + (3 if task == "node" else 1)
     vectors = trained.vectors(output=output)
     assert np.isfinite(vectors).all()
     assert np.linalg.matrix_rank(vectors) > 3
@@ -176,7 +230,7 @@ def test_every_kind_of_codes_can_be_joined_with_other_parts(task: str, codes: st
 
 def test_one_view_is_enough() -> None:
     trained, _ = trained_on("node", views=("adjacency",), mode="ensemble")
-    assert trained.compose(Output()).space.widths == (8, 5)
+    assert trained.compose(Output()).space.widths == (8, 5, 5)
 
 
 @pytest.mark.parametrize("output", [Output(), Output(preset="paper", dim=3), Output(beside="none")])
@@ -295,6 +349,20 @@ def changed(folder: Path, values: dict[str, torch.Tensor | None]) -> None:
     save_file(tensors, path)
 
 
+def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path: Path, monkeypatch) -> None:
+    """The third format of models has propagated features only."""
+    trained, graph = trained_on("node")
+    monkeypatch.setattr("mvgrl.beside.has_unpropagated", lambda settings: False)
+    expected = trained.vectors()
+    save_model(trained, tmp_path / "model")
+    monkeypatch.undo()
+    config = tmp_path / "model" / "config.json"
+    config.write_text(config.read_text().replace("mvgrl-model-4", "mvgrl-model-3"))
+    loaded = load_model(tmp_path / "model", device="cpu").trained
+    np.testing.assert_array_equal(loaded.vectors(graph), expected)
+    assert "features" not in loaded.compose(Output()).parts(loaded.model.settings, 0)
+
+
 NAN = float("nan")
 DAMAGES: dict[str, tuple[str, dict[str, torch.Tensor | None], str]] = {
     "no rotation": ("wide", {"rotation": None}, "rotation"),
@@ -307,16 +375,17 @@ DAMAGES: dict[str, tuple[str, dict[str, torch.Tensor | None], str]] = {
     "flat basis": ("wide", {"basis.0": torch.zeros(300)}, "basis.0 has shape"),
     "basis of integers": ("wide", {"basis.0": torch.zeros(300, 40, dtype=torch.int64)}, "basis.0"),
     "basis with nan": ("wide", {"basis.0": torch.full((300, 40), NAN)}, "basis.0 has values that are not finite"),
-    "unknown basis": ("wide", {"basis.2": torch.zeros(300, 40)}, "basis.2 is unknown"),
+    "unknown basis": ("wide", {"basis.3": torch.zeros(300, 40)}, "basis.3 is unknown"),
     "unknown tensor": ("wide", {"colours": torch.arange(3)}, "colours is unknown"),
     "basis that is not needed": ("node", {"basis.0": torch.zeros(5, 5)}, "basis.0 is unknown"),
-    "mean with nan": ("node", {"mean": torch.full((26,), NAN)}, "mean is not made of finite"),
-    "mean too long": ("node", {"mean": torch.zeros(27)}, "mean has shape"),
+    "mean with nan": ("node", {"mean": torch.full((31,), NAN)}, "mean is not made of finite"),
+    "mean too long": ("node", {"mean": torch.zeros(32)}, "mean has shape"),
     "scale too short": ("node", {"scale": torch.ones(3)}, "scale has shape"),
-    "double scale": ("node", {"scale": torch.ones(4, dtype=torch.float64)}, "scale is not made of"),
-    "rotation of nothing": ("node", {"rotation": torch.zeros(26, 0), "variance": torch.zeros(4, 0)}, "has shape"),
-    "flat rotation": ("node", {"rotation": torch.zeros(26)}, "has shape"),
-    "other widths": ("node", {"widths": torch.tensor([8, 8, 4, 6])}, "columns"),
+    "double scale": ("node", {"scale": torch.ones(5, dtype=torch.float64)}, "scale is not made of"),
+    "rotation of nothing": ("node", {"rotation": torch.zeros(31, 0), "variance": torch.zeros(5, 0)}, "has shape"),
+    "flat rotation": ("node", {"rotation": torch.zeros(31)}, "has shape"),
+    "other widths": ("node", {"widths": torch.tensor([8, 8, 5, 4, 6])}, "columns"),
+    "too many parts": ("node", {"widths": torch.tensor([8, 8, 5, 5, 5, 5])}, "4 parts beside the codes of 2 views"),
     "no colours": ("graph", {"colours": None}, "colours"),
     "empty colours": ("graph", {"colours": torch.arange(0), "basis.0": torch.zeros(0, 12)}, "colours"),
     "unsorted colours": ("graph", {"colours": torch.tensor([3, 2, 1])}, "colours are not sorted"),

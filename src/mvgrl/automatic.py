@@ -133,7 +133,8 @@ def check_vectors_fit(
     if settings.task == "graph":
         return
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
-    beside = 2 * PROPAGATED * len(settings.views) if output.beside == "propagated" else 0  # and as much to compute them
+    # Beside the codes, features and propagated features, and as much again to compute them.
+    beside = 2 * PROPAGATED * (len(settings.views) + 1) if output.beside == "propagated" else 0
     length = output.dim or codes + beside // 2
     size = 4 * graph.nodes * (codes + beside + length)
     if size > memory:

@@ -1,7 +1,7 @@
 """What stands beside the trained codes in a vector: knowledge of the graph that needs no training.
 
-For nodes, their features propagated over every view. For graphs, counts of substructures. Both are compressed to their
-leading components, which are learned from the training graphs and saved with the model.
+For nodes, their features, as they are and propagated over every view. For graphs, counts of substructures. Both are
+compressed to their leading components, which are learned from the training graphs and saved with the model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.nn.functional import normalize
 from mvgrl.graphs import Graph
 from mvgrl.graphs.refinement import wl_counts
 from mvgrl.inputs import Inputs
-from mvgrl.matrices import SparseMatrix
+from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.positions import KINDS as POSITIONS
 from mvgrl.settings import PROPAGATED, Settings
 from mvgrl.vector_space import leading_directions
@@ -27,48 +27,66 @@ from mvgrl.vector_space import leading_directions
 
 @dataclass(frozen=True)
 class Propagated:
-    """Features propagated over every view, at unit length; 256 components where there are more features."""
+    """Features as they are, and propagated over every view, at unit length; 256 components where there are more.
 
-    bases: tuple[Tensor | None, ...]  # per view: features × components; None: the features as they are
-    weight: float = 0.5  # relative to the codes, when the vectors are composed
+    Positions are only propagated: they already describe the surroundings of a node.
+    """
+
+    bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features as they are
+    unpropagated: bool = True  # whether the first part is the features as they are
 
     components: ClassVar[int] = PROPAGATED
-    weight_of_positions: ClassVar[float] = 1.0
 
     @classmethod
     def fit(cls, inputs: Inputs) -> Propagated:
-        """Find the leading components of the propagated features of the training graph."""
+        """Find the leading components of the features and propagated features of the training graph."""
         shape, device = inputs.features.shape, inputs.device
-        weight = cls.weight_of_positions if inputs.encoder.kind_ in POSITIONS else cls.weight
+        unpropagated = has_unpropagated(inputs.settings)
+        products = _products(inputs, unpropagated=unpropagated)
         if shape[1] <= cls.components:
-            return cls(tuple(None for _ in inputs.views), weight)
-        products = (_propagation(inputs, view) for view in range(len(inputs.views)))
-        return cls(tuple(leading_directions(product, shape, cls.components, device) for product in products), weight)
+            return cls(tuple(None for _ in products), unpropagated)
+        bases = (leading_directions(product, shape, cls.components, device) for product in products)
+        return cls(tuple(bases), unpropagated)
 
     def parts(self, inputs: Inputs) -> list[Tensor]:
-        """Return the components of every view, nodes × components each."""
+        """Return the components of every part, nodes × components each."""
         every = torch.eye(inputs.features.shape[1], device=inputs.device)
         bases = (every if basis is None else basis for basis in self.bases)
-        return [normalize(_propagation(inputs, view)(basis)) for view, basis in enumerate(bases)]
+        products = _products(inputs, unpropagated=self.unpropagated)
+        return [normalize(product(basis)) for product, basis in zip(products, bases, strict=True)]
+
+    def names(self, settings: Settings) -> list[str]:
+        """Return the names of the parts."""
+        first = ["features"] if self.unpropagated else []
+        return first + [f"propagated: {view}" for view in settings.views]
 
     @property
     def weights(self) -> list[float]:
-        """The weight of every part."""
-        return [self.weight * len(self.bases) ** -0.5] * len(self.bases)
+        """The weight of every part; those of one kind for all views weigh 0.7 together, and positions 1."""
+        views = len(self.bases) - self.unpropagated
+        return [(0.7 if self.unpropagated else 1.0) * views**-0.5] * len(self.bases)
+
+    @property
+    def may_be_noise(self) -> bool:
+        """Whether some parts may be mostly noise, so that parts are weighted by what survives propagation."""
+        return self.unpropagated
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""
-        return {f"basis.{view}": basis for view, basis in enumerate(self.bases) if basis is not None}
+        return {f"basis.{part}": basis for part, basis in enumerate(self.bases) if basis is not None}
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int) -> Propagated:
-        """Rebuild from a file, for features of ``width`` columns."""
+    def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Propagated:
+        """Rebuild ``count`` parts from a file, for features of ``width`` columns; older files have one fewer."""
+        unpropagated = count == len(settings.views) + 1
+        if not unpropagated and count != len(settings.views):
+            raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
         if width <= cls.components:
-            return cls(tuple(None for _ in settings.views))
-        names = [f"basis.{view}" for view in range(len(settings.views))]
+            return cls((None,) * count, unpropagated)
+        names = [f"basis.{part}" for part in range(count)]
         for name in names:
             _check_basis(name, tensors[name], width)
-        return cls(tuple(tensors[name] for name in names))
+        return cls(tuple(tensors[name] for name in names), unpropagated)
 
     def widths(self, width: int) -> list[int]:
         """Return the columns of every part, for features of ``width`` columns."""
@@ -76,7 +94,12 @@ class Propagated:
 
     def to(self, device: torch.device | str) -> Propagated:
         """Return the bases on another device."""
-        return Propagated(tuple(basis if basis is None else basis.to(device) for basis in self.bases))
+        return replace(self, bases=tuple(basis if basis is None else basis.to(device) for basis in self.bases))
+
+
+def has_unpropagated(settings: Settings) -> bool:
+    """Whether the features as they are belong beside the codes: all but positions."""
+    return settings.features not in POSITIONS
 
 
 @dataclass(frozen=True)
@@ -119,10 +142,19 @@ class Counts:
         counts = wl_counts(graph, rounds=self.rounds, columns=self.columns)
         return [_roots(counts, self.colours.numpy()).to(inputs.device) @ self.basis]
 
+    def names(self, settings: Settings) -> list[str]:
+        """Return the name of the part."""
+        return ["counts"]
+
     @property
     def weights(self) -> list[float]:
         """The weight of the counts: up to twice that of the codes."""
         return [2 * self.share]
+
+    @property
+    def may_be_noise(self) -> bool:
+        """Always False: graphs have no neighbours that could tell."""
+        return False
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""
@@ -130,8 +162,10 @@ class Counts:
         return {"colours": self.colours, "basis.0": self.basis, "share": torch.tensor([self.share])} | one_hot
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int) -> Counts:
+    def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Counts:
         """Rebuild from a file."""
+        if count != 1:
+            raise ValueError(f"counts are one part, not {count}")
         colours, basis, share = (tensors[name] for name in ("colours", "basis.0", "share"))
         ordered = colours.dtype == torch.int64 and colours.ndim == 1 and bool((colours[1:] > colours[:-1]).all())
         if not ordered or not len(colours):
@@ -154,17 +188,21 @@ Beside: TypeAlias = "Propagated | Counts"
 KINDS: dict[str, type[Propagated] | type[Counts]] = {"propagated": Propagated, "counts": Counts}
 
 
-def _propagation(inputs: Inputs, number: int) -> Callable[[Tensor], Tensor]:
-    """Return the product of the features, propagated over a view, with a matrix of directions."""
-    view, steps = inputs.views[number], inputs.settings.views[number].steps
+def _products(inputs: Inputs, *, unpropagated: bool) -> list[Callable[[Tensor], Tensor]]:
+    """Return the products of the features, as they are and propagated over every view, with a matrix of directions."""
+    steps = [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
 
-    def product(directions: Tensor) -> Tensor:
-        rows = inputs.features @ directions
-        for _ in range(steps):
-            rows = view @ rows
-        return rows
+    def propagation(view: Matrix, count: int) -> Callable[[Tensor], Tensor]:
+        def product(directions: Tensor) -> Tensor:
+            rows = inputs.features @ directions
+            for _ in range(count):
+                rows = view @ rows
+            return rows
 
-    return product
+        return product
+
+    first = [propagation(inputs.views[0], 0)] if unpropagated else []
+    return first + [propagation(view, count) for view, count in steps]
 
 
 def _features(inputs: Inputs) -> sp.csr_array:

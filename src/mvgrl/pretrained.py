@@ -24,10 +24,11 @@ from mvgrl.settings import Output, Settings
 from mvgrl.tables.atomic import atomic_folder, check_writable
 from mvgrl.tensor_file import Layout, TensorFile, check_layouts, check_values, open_tensors, write_tensors
 from mvgrl.training import Trained
-from mvgrl.vectors import Composition, part_names, plain_length
+from mvgrl.vectors import Composition, code_names, plain_length
 
-_FORMAT = "mvgrl-model-3"
-_OLDER = ("mvgrl-model-1", "mvgrl-model-2")  # the first, of 0.1, has the options of the output among its settings
+_FORMAT = "mvgrl-model-4"
+_PAPER = ("mvgrl-model-1", "mvgrl-model-2")  # the first, of 0.1, has the options of the output among its settings
+_OLDER = (*_PAPER, "mvgrl-model-3")  # the last has no part for features that are not propagated
 METHOD_FORMAT = "mvgrl-model-method-1"  # vectors of another method, in a folder with the same files
 _LONGEST_CONFIG = 2**26  # bytes; the losses of a million epochs take half of it
 _FILES = {"config.json", "model.safetensors", "README.md"}
@@ -67,7 +68,7 @@ def save_model(
 def vector_summary(settings: Settings, output: Output, composition: Composition | None) -> dict[str, Any]:
     """Return the length of the vectors and their parts, with the share of its variance that is kept of each."""
     if composition is None:
-        return {"dim": plain_length(settings, output), "parts": dict.fromkeys(part_names(settings, output), 1.0)}
+        return {"dim": plain_length(settings, output), "parts": dict.fromkeys(code_names(settings, output), 1.0)}
     parts = composition.parts(settings, output.dim)
     return {
         "dim": composition.space.length(output.dim),
@@ -192,7 +193,7 @@ def _settings(config: Mapping[str, Any]) -> tuple[Settings, Output]:
         output = {name: values.pop(name) for name in ("codes", "join", "unit_length") if name in values}
     else:
         output = _mapping(config, "output")
-    if config["format"] in _OLDER:
+    if config["format"] in _PAPER:
         output = {**output, "preset": "paper"}
     settings = Settings.from_dict(values)
     return settings, Output.from_dict(output).for_task(settings.task)

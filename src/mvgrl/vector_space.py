@@ -14,6 +14,7 @@ from torch import Tensor
 _ROWS = 2**10  # rows that are joined at a time: the joined parts of all rows are never in memory together
 _OVERSAMPLED, _ITERATIONS = 16, 3  # of the randomised subspace iteration
 _LENGTH = 3.0  # root mean squared length of parts of weight 1: what probes with a default strength expect
+_LEAST_SHARE = 1e-4  # in a clique nothing survives; then all parts keep their weights
 _EMPTY = 1e-7  # share of the total variance below which a component is rounding error
 
 
@@ -179,6 +180,19 @@ def leading_directions(
     # right is MᵀQ, with columns of Q spanning the range of M: its left singular vectors are M's right ones.
     directions, _, _ = torch.linalg.svd(right, full_matrices=False)
     return fixed_signs(directions[:, :count])
+
+
+def weights_by_share(weights: Sequence[float], shares: Sequence[float]) -> list[float]:
+    """Return the weights of parts, lowered where less of a part's variance survives one step over the edges.
+
+    The variance of a part in the vector is then proportional to the share of it that survives. Noise does not: a node
+    and its neighbours have different noise, and their average is small. The part of the largest share keeps its weight.
+
+    >>> weights_by_share([1.0, 0.5], [0.8, 0.2])
+    [1.0, 0.25]
+    """
+    floored = [max(share, _LEAST_SHARE) for share in shares]
+    return [weight * (share / max(floored)) ** 0.5 for weight, share in zip(weights, floored, strict=True)]
 
 
 def fixed_signs(directions: Tensor) -> Tensor:

@@ -13,16 +13,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mvgrl.beside import KINDS, Beside
+from mvgrl.beside import KINDS, Beside, has_unpropagated
 from mvgrl.errors import InputError
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
 from mvgrl.model import MVGRL
 from mvgrl.sampling import Batch
 from mvgrl.settings import Output, Settings
-from mvgrl.vector_space import VectorSpace
+from mvgrl.vector_space import VectorSpace, weights_by_share
+from mvgrl.views import Adjacency, view_matrix
 
 __all__ = ["Composition", "Output", "plain_vectors"]
+
+_COLUMNS = 128  # of a part that are propagated at a time
+_CONSTANT = 1e-12  # variance of a part, relative to its squares, below which all rows are the same up to rounding
 
 
 def plain_vectors(model: MVGRL, inputs: Inputs, output: Output) -> tuple[Tensor, Tensor]:
@@ -53,9 +57,10 @@ class Composition:
         """Learn components, scales and the rotation from the training graphs."""
         beside = KINDS[output.beside].fit(inputs) if output.beside in KINDS else None
         parts = _parts(model, inputs, output, beside)
-        others = beside.weights if beside is not None else []
-        codes = len(parts) - len(others)
-        return cls(output, beside, VectorSpace.fit(parts, [codes**-0.5] * codes + others))
+        weights = part_weights(len(parts), beside)
+        if beside is not None and beside.may_be_noise:
+            weights = weights_by_share(weights, _surviving_shares(parts, inputs))
+        return cls(output, beside, VectorSpace.fit(parts, weights))
 
     def vectors(self, model: MVGRL, inputs: Inputs, output: Output) -> Tensor:
         """Return the vectors of the task for prepared graphs."""
@@ -68,7 +73,8 @@ class Composition:
 
     def parts(self, settings: Settings, dim: int) -> dict[str, float]:
         """Return the share of the variance of each part that vectors of this length keep, by the part's name."""
-        return dict(zip(part_names(settings, self.output), self.space.kept(dim), strict=True))
+        names = code_names(settings, self.output) + (self.beside.names(settings) if self.beside else [])
+        return dict(zip(names, self.space.kept(dim), strict=True))
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds; :meth:`from_tensors` reads it back."""
@@ -77,9 +83,9 @@ class Composition:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, output: Output) -> Composition:
         """Rebuild the composition of a model whose features have ``width`` columns from the tensors of its file."""
-        kind = KINDS.get(output.beside)
-        beside = None if kind is None else kind.from_tensors(tensors, settings, width)
-        codes = sum(name.startswith("codes") for name in part_names(settings, output))
+        kind, codes = KINDS.get(output.beside), len(code_names(settings, output))
+        count = tensors["widths"].numel() - codes
+        beside = None if kind is None else kind.from_tensors(tensors, settings, width, count)
         widths = [_code_width(settings, output)] * codes + ([] if beside is None else beside.widths(width))
         composition = cls(output, beside, VectorSpace.from_tensors(tensors, widths))
         if unknown := set(tensors) - set(composition.tensors()):
@@ -91,32 +97,37 @@ class Composition:
         return Composition(self.output, self.beside.to(device) if self.beside else None, self.space.to(device))
 
 
-def part_names(settings: Settings, output: Output) -> list[str]:
-    """Return the parts of a vector: the codes of every view, and what is beside them.
+def code_names(settings: Settings, output: Output) -> list[str]:
+    """Return the names of the parts of a vector that are codes.
 
-    >>> part_names(Settings(), Output().for_task("node"))
-    ['codes: adjacency', 'codes: ppr', 'propagated: adjacency', 'propagated: ppr']
+    >>> code_names(Settings(), Output().for_task("node"))
+    ['codes: adjacency', 'codes: ppr']
     """
-    views = [str(view) for view in settings.views]
-    codes = [f"codes: {view}" for view in views] if output.join == "concatenate" else ["codes"]
-    beside = {"none": [], "counts": ["counts"], "propagated": [f"propagated: {view}" for view in views]}
-    return codes + beside[output.beside]
+    return [f"codes: {view}" for view in settings.views] if output.join == "concatenate" else ["codes"]
+
+
+def part_weights(count: int, beside: Beside | None) -> list[float]:
+    """Return the weights of all parts: the codes of all views together weigh 1."""
+    others = beside.weights if beside is not None else []
+    codes = count - len(others)
+    return [codes**-0.5] * codes + others
 
 
 def describe(settings: Settings, output: Output, rows: int) -> str:
     """Return what the vectors of so many nodes or graphs are made of, in a few words.
 
     >>> describe(Settings(), Output().for_task("node"), 2708)
-    'vectors of 512: codes of adjacency and ppr, propagated features'
+    'vectors of 512: codes of adjacency and ppr, features and propagated features'
     >>> describe(Settings(), Output().for_task("node"), 34)
-    'vectors of up to 34: codes of adjacency and ppr, propagated features'
+    'vectors of up to 34: codes of adjacency and ppr, features and propagated features'
     >>> describe(Settings(), Output(preset="paper").for_task("node"), 34)
     'vectors of 512: sum of the codes of adjacency and ppr'
     """
     *first, last = [view.name for view in settings.views]
     views = f"{', '.join(first)} and {last}" if first else last
     codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
-    beside = {"none": "", "counts": ", counts of substructures", "propagated": ", propagated features"}[output.beside]
+    propagated = "features and propagated features" if has_unpropagated(settings) else "propagated positions"
+    beside = {"none": "", "counts": ", counts of substructures", "propagated": f", {propagated}"}[output.beside]
     length = str(output.dim) if output.dim < rows else f"up to {rows}"  # a few points span no more dimensions
     if not output.dim:
         length = "all components"
@@ -142,6 +153,34 @@ def _parts(model: MVGRL, inputs: Inputs, output: Output, beside: Beside | None) 
     for part in parts:
         check_finite_vectors(part)
     return parts
+
+
+def _surviving_shares(parts: Sequence[Tensor], inputs: Inputs) -> list[float]:
+    """Return the share of each part's variance that survives one step over the edges, as sums of squares."""
+    kinds = [isinstance(kind, Adjacency) for kind in inputs.settings.views]
+    if any(kinds):
+        adjacency = inputs.views[kinds.index(True)]
+    else:
+        adjacency = view_matrix(Adjacency(), inputs.graph, cache=inputs.cache).to(inputs.device)
+    shares = []
+    with torch.inference_mode():
+        for part in parts:
+            before, after, size = 0.0, 0.0, _squares(part)
+            for columns in part.split(_COLUMNS, dim=1):
+                centred = columns - columns.mean(0)
+                before += _squares(centred)
+                after += _squares(adjacency @ centred)
+            shares.append(surviving_share(before, after, size))
+    return shares
+
+
+def surviving_share(before: float, after: float, size: float) -> float:
+    """Return the share of a part's variance that survives; 0 if it is rounding error, relative to all its squares."""
+    return after / before if before > _CONSTANT * size else 0.0
+
+
+def _squares(values: Tensor) -> float:
+    return float(values.square().sum(dtype=torch.float64))
 
 
 def check_finite_vectors(vectors: Tensor) -> None:

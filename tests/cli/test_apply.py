@@ -15,7 +15,7 @@ def test_training_graph_gets_the_same_vectors(run, graph, small):
     run(f"embed {graph} -o trained.npy {small}")
     outcome = run(f"apply model {graph} -o again.npy --device cpu")
     assert outcome.out == ""
-    assert outcome.err.splitlines()[-1] == "wrote 12 vectors of 10 to again.npy"
+    assert outcome.err.splitlines()[-1] == "wrote 12 vectors of 11 to again.npy"
     trained, again = read_embeddings("trained.npy"), read_embeddings("again.npy")
     assert np.array_equal(trained.vectors, again.vectors)
     assert trained.ids.tolist() == again.ids.tolist()
@@ -27,7 +27,7 @@ def test_changed_graph_keeps_its_ids(run, graph, small):
     Path("more_nodes.csv").write_text(Path("nodes.csv").read_text() + "new,1,0.5,\n")
     result = run("apply model more.csv --nodes more_nodes.csv --label-column topic -o v.csv --json").json
     assert list(result) == ["task", "nodes", "edges", "graphs", "dim", "parts", "seconds", "peak_memory_mb", "output"]
-    assert (result["task"], result["nodes"], result["edges"], result["dim"]) == ("node", 13, 14, 10)
+    assert (result["task"], result["nodes"], result["edges"], result["dim"]) == ("node", 13, 14, 11)
     found = read_embeddings("v.csv")
     assert found.ids.tolist() == [*(f"n{i}" for i in range(12)), "new"]
     assert len(np.unique(found.vectors, axis=0)) == 13

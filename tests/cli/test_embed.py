@@ -41,7 +41,7 @@ def test_json_result_has_these_keys(run, graph, small):
     result = run(f"embed {graph} -o v.parquet {small} --json").json
     assert [key for key in result if key in KEYS] == KEYS
     counted = {key: result[key] for key in ("task", "nodes", "edges", "graphs", "dim", "epochs", "output")}
-    assert counted == dict(task="node", nodes=12, edges=13, graphs=1, dim=10, epochs=3, output="v.parquet")
+    assert counted == dict(task="node", nodes=12, edges=13, graphs=1, dim=11, epochs=3, output="v.parquet")
     assert result["loss"] > 0
     assert result["seconds"] > 0
     assert result["peak_memory_mb"] > 10
@@ -95,8 +95,8 @@ def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, smal
     (line,) = [line for line in printed if line.startswith("picked: ")]
     assert line.startswith("picked: task node (one graph); 2 features scaled by column; ppr exact (12 nodes)")
     assert "whole graph in each step" in line
-    assert line.endswith("; vectors of up to 12: codes of adjacency and ppr, propagated features")
-    assert printed[-1].endswith("wrote 12 vectors of 10 to v.csv")
+    assert line.endswith("; vectors of up to 12: codes of adjacency and ppr, features and propagated features")
+    assert printed[-1].endswith("wrote 12 vectors of 11 to v.csv")
     (line,) = [line for line in run(f"embed {many_graphs} -o r.csv {small}").err.splitlines() if "picked" in line]
     assert line == (
         "picked: task graph (6 graphs); degrees as features (none are given); ppr exact (199 entries); "
@@ -107,7 +107,7 @@ def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, smal
 def test_given_settings_are_not_listed_as_choices(run, graph, small):
     flags = "--task node --normalise row --views adjacency,ppr:top_k=3 --sampler full"
     printed = run(f"embed {graph} -o v.csv {small} {flags}").err.splitlines()
-    assert "picked: vectors of up to 12: codes of adjacency and ppr, propagated features" in printed
+    assert "picked: vectors of up to 12: codes of adjacency and ppr, features and propagated features" in printed
     printed = run(f"embed {graph} -o v.csv {small} {flags} --preset paper").err.splitlines()
     assert "picked: vectors of 4: sum of the codes of adjacency and ppr" in printed
 
@@ -144,13 +144,13 @@ def test_constant_features_still_give_different_vectors(run, graph, small):
 def test_existing_output_is_replaced(run, graph, small):
     Path("v.csv").write_text("an earlier file")
     run(f"embed {graph} -o v.csv {small}")
-    assert vectors("v.csv").shape == (12, 10)
+    assert vectors("v.csv").shape == (12, 11)
     assert sorted(path.name for path in Path().iterdir()) == ["edges.csv", "nodes.csv", "v.csv"]
 
 
 def test_folders_of_the_output_are_created(run, graph, small):
     run(f"embed {graph} -o deep/er/v.csv {small}")
-    assert vectors("deep/er/v.csv").shape == (12, 10)
+    assert vectors("deep/er/v.csv").shape == (12, 11)
 
 
 IN_A_TERMINAL = """

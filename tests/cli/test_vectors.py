@@ -12,7 +12,7 @@ import pytest
 from mvgrl.settings import PRESETS, Output
 from mvgrl.tables.embeddings import read_embeddings
 
-PARTS = ["codes: adjacency", "codes: ppr", "propagated: adjacency", "propagated: ppr"]
+PARTS = ["codes: adjacency", "codes: ppr", "features", "propagated: adjacency", "propagated: ppr"]
 
 
 def vectors(path):
@@ -47,7 +47,7 @@ def position_model(run, communities, small):
 def test_dim_is_the_length_of_the_vectors(run, graph, small):
     result = run(f"embed {graph} -o all.npy {small} --json").json
     shorter = run(f"embed {graph} -o short.npy {small} --dim 8 --json").json
-    assert (result["dim"], shorter["dim"]) == (10, 8)
+    assert (result["dim"], shorter["dim"]) == (11, 8)
     assert vectors("short.npy").shape == (12, 8)
     np.testing.assert_allclose(vectors("short.npy"), vectors("all.npy")[:, :8], rtol=1e-5, atol=1e-5)
     assert list(shorter["parts"]) == list(result["parts"]) == PARTS
@@ -65,9 +65,9 @@ def test_json_says_how_much_of_every_part_a_short_vector_keeps(run, graph, small
 
 def test_dim_0_keeps_all_components(run, graph, small):
     outcome = run(f"embed {graph} -o all.npy {small} --dim 0 --json")
-    assert "vectors of all components: codes of adjacency and ppr, propagated features" in outcome.err
+    assert "vectors of all components: codes of adjacency and ppr, features and propagated features" in outcome.err
     run(f"embed {graph} -o default.npy {small}")
-    assert outcome.json["dim"] == 10
+    assert outcome.json["dim"] == 11
     assert outcome.json["parts"] == dict.fromkeys(PARTS, 1.0)
     assert np.array_equal(vectors("all.npy"), vectors("default.npy"))  # fewer than 512
 
@@ -92,7 +92,7 @@ def test_model_saved_with_a_short_vector_keeps_its_length_and_can_give_all_compo
     run(f"train {graph} -o model {small} --dim 3")
     run(f"apply model {graph} -o short.npy --device cpu")
     run(f"apply model {graph} -o all.npy --dim 0 --device cpu")
-    assert (vectors("short.npy").shape, vectors("all.npy").shape) == ((12, 3), (12, 10))
+    assert (vectors("short.npy").shape, vectors("all.npy").shape) == ((12, 3), (12, 11))
     np.testing.assert_allclose(vectors("short.npy"), vectors("all.npy")[:, :3], rtol=1e-5, atol=1e-5)
 
 
@@ -211,7 +211,7 @@ def test_info_and_the_model_card_show_the_parts_and_their_shares(run, graph, sma
 
 def test_info_on_a_graph_says_what_its_vectors_would_be_made_of(run, graph, many_graphs):
     assert run(f"info {graph} --json").json["picks"][-1] == (
-        "vectors of up to 12: codes of adjacency and ppr, propagated features"
+        "vectors of up to 12: codes of adjacency and ppr, features and propagated features"
     )
     assert run(f"info {many_graphs} --json").json["picks"][-1] == (
         "vectors of up to 6: codes of adjacency and ppr, counts of substructures"

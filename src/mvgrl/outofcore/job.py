@@ -42,7 +42,7 @@ from mvgrl.views import Adjacency
 
 logger = logging.getLogger(__name__)
 
-_FORMAT = "mvgrl-job-1"
+_FORMAT = "mvgrl-job-2"
 Progress = Callable[[str, int, int], None]  # the stage, shards that are done, and all of them
 
 
@@ -147,6 +147,7 @@ class Job:
             trained.model.to("cpu"),
             StoredFeatures(self.graph, trained.feature_encoder),
             self._views,
+            StoredAdjacency(self.graph, self._degrees, self._places),
             self._ranges,
             self.plan.columns,
             self.output,

@@ -132,7 +132,7 @@ def _columns(settings: Settings, output: Output, width: int) -> int:
     """Return the columns of all parts of a vector."""
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1)
     codes *= 1 if output.join == "sum" else len(settings.views)
-    return codes + (min(width, PROPAGATED) * len(settings.views) if output.beside == "propagated" else 0)
+    return codes + (min(width, PROPAGATED) * (len(settings.views) + 1) if output.beside == "propagated" else 0)
 
 
 def _widest(graph: StoredGraph, settings: Settings, output: Output) -> int:

@@ -15,17 +15,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mvgrl.beside import Propagated
+from mvgrl.beside import Propagated, has_unpropagated
 from mvgrl.model import MVGRL
+from mvgrl.outofcore.adjacency import StoredAdjacency
 from mvgrl.outofcore.features import StoredFeatures
 from mvgrl.outofcore.shards import Ranges, Shards
 from mvgrl.outofcore.tall import Rows, StoredMatrix, Tall, chunks, powers
 from mvgrl.settings import Output
-from mvgrl.vector_space import VectorSpace, fixed_signs
-from mvgrl.vectors import Composition, check_finite_vectors
+from mvgrl.vector_space import VectorSpace, fixed_signs, weights_by_share
+from mvgrl.vectors import Composition, check_finite_vectors, part_weights, surviving_share
 
 _WIDEST = 1024  # features of which all second moments are computed; more are first reduced to _REDUCED components
 _REDUCED, _ITERATIONS = 512, 4
+_SKETCHED = 64  # columns of a part that are propagated to see what survives: all, or random combinations of them
 
 
 @dataclass
@@ -36,11 +38,13 @@ class VectorStage:
     model: MVGRL
     features: StoredFeatures
     views: list[StoredMatrix]
+    adjacency: StoredAdjacency
     ranges: Ranges
     columns: int  # of a matrix that are in memory at a time
     output: Output  # with everything chosen
     composition: Composition | None = None  # of a trained model
     done: Callable[[], None] = lambda: None
+    _beside: Propagated | None = None
     _first: list[Tall] = field(default_factory=list)
     _later: list[list[Tall]] = field(default_factory=list)
     _propagated: list[Tall] = field(default_factory=list)
@@ -50,10 +54,10 @@ class VectorStage:
         """Propagate what the vectors are made of, and return how they are composed."""
         self.model.eval()
         with torch.inference_mode():
-            bases = self._bases() if self.output.beside == "propagated" else None
-            self._encode(bases)
+            self._beside = self._fitted_beside() if self.output.beside == "propagated" else None
+            self._encode()
             if self.output.composed and self.composition is None:
-                self.composition = self._fitted(bases)
+                self.composition = self._fitted()
         return self.composition
 
     def run(self) -> Shards:
@@ -71,39 +75,49 @@ class VectorStage:
             steps = view.steps if self.output.beside == "propagated" else 1
             width = self.features.shape[1] if number or steps else 0
             passes += steps * -(-width // self.columns)
+        if self.composition is None and self.output.beside == "propagated":
+            passes += -(-_SKETCHED * (2 * len(self.views) + 1) // self.columns)
         return (passes + 2) * len(self.ranges)
 
     # What is propagated ------------------------------------------------------------------------------------------
 
-    def _bases(self) -> tuple[Tensor | None, ...]:
-        """Return the directions that features are reduced to before they are propagated; None: all of them."""
+    def _fitted_beside(self) -> Propagated:
+        """Return the directions that features are reduced to before they are propagated."""
         if self.composition is not None:
             assert isinstance(self.composition.beside, Propagated)
-            return self.composition.beside.bases
-        width = self.features.shape[1]
+            return self.composition.beside
+        width, unpropagated = self.features.shape[1], has_unpropagated(self.model.settings)
+        numbers = [*([None] if unpropagated else []), *range(len(self.views))]
         if width <= Propagated.components:
-            return tuple(None for _ in self.views)
+            return Propagated((None,) * len(numbers), unpropagated)
         reduced = self._leading() if width > _WIDEST else None
-        return tuple(self._basis(number, reduced) for number in range(len(self.views)))
+        return Propagated(tuple(self._basis(number, reduced) for number in numbers), unpropagated)
 
-    def _basis(self, number: int, reduced: Tensor | None) -> Tensor:
-        """Find the leading directions of the features propagated over a view."""
-        path = self.folder / f"basis-{number}"
-        kept = Shards(path, Ranges(1, 1))
+    def _basis(self, number: int | None, reduced: Tensor | None) -> Tensor:
+        """Find the leading directions of the features, as they are or propagated over a view."""
+        kept = Shards(self.folder / f"basis-{'features' if number is None else number}", Ranges(1, 1))
         if not kept.has(0):
-            steps = self._steps(
-                f"wide-{number}", number, self.features.shape[1] if reduced is None else reduced.shape[1]
-            )
-            powers(steps, self.views[number], self._features(reduced), self.done, keep_first=False)
-            total = torch.zeros(steps[-1].width, steps[-1].width, dtype=torch.float64)
-            for start, stop in self._chunks():
-                rows = steps[-1].rows(start, stop)
-                total += (rows.T @ rows).double()
-            directions = torch.linalg.eigh(total)[1].flip(1)[:, : Propagated.components].float()
+            features, steps = self._features(reduced), []
+            if number is not None:
+                width = self.features.shape[1] if reduced is None else reduced.shape[1]
+                steps = self._steps(f"wide-{number}", number, width)
+                powers(steps, self.views[number], features, self.done, keep_first=False)
+            rows = steps[-1].rows if steps else lambda start, stop: features(start, stop, slice(None))
+            directions = self._directions(rows)
             basis = directions if reduced is None else reduced @ directions
             kept.write(0, fixed_signs(basis).contiguous().numpy())
-            steps[-1].remove()
+            for tall in steps[-1:]:
+                tall.remove()
         return torch.from_numpy(np.array(kept.read(0)))
+
+    def _directions(self, rows: Callable[[int, int], Tensor]) -> Tensor:
+        """Return the leading directions of a matrix that is given by its rows."""
+        total: Tensor | float = 0.0
+        for start, stop in self._chunks():
+            some = rows(start, stop)
+            total = total + (some.T @ some).double()
+        assert isinstance(total, Tensor)
+        return torch.linalg.eigh(total)[1].flip(1)[:, : Propagated.components].float()
 
     def _leading(self) -> Tensor:
         """Return the leading directions of very many features, by subspace iteration, a pass over them each."""
@@ -119,9 +133,10 @@ class VectorStage:
             right = torch.linalg.qr(total).Q
         return right
 
-    def _encode(self, bases: tuple[Tensor | None, ...] | None) -> None:
+    def _encode(self) -> None:
         """Propagate what codes and propagated features are made of."""
         settings, width = self.model.settings, self.features.shape[1]
+        bases = None if self._beside is None else self._beside.bases[-len(self.views) :]
         shared = bases is not None and bases[0] is None
         self._projects = not shared and width > settings.hidden
         for number, view in enumerate(self.views):
@@ -188,7 +203,11 @@ class VectorStage:
             else:
                 views.append(layers[-1] if output.codes == "encoded" else self.model.node_head(layers[-1]))
         parts = [torch.stack(views).sum(0)] if output.join == "sum" else views
-        parts += [normalize(tall.rows(start, stop)) for tall in self._propagated]
+        if self._beside is not None:
+            others = [tall.rows(start, stop) for tall in self._propagated]
+            if self._beside.unpropagated:
+                others.insert(0, self._features(self._beside.bases[0])(start, stop, slice(None)))
+            parts += [normalize(other) for other in others]
         for part in parts:
             check_finite_vectors(part)
         return parts
@@ -205,21 +224,46 @@ class VectorStage:
 
     # Scaling and rotation ----------------------------------------------------------------------------------------
 
-    def _fitted(self, bases: tuple[Tensor | None, ...] | None) -> Composition:
-        beside = None if bases is None else Propagated(bases)
-        first = self._parts(0, min(self.ranges[0][1], 2**10))
+    def _fitted(self) -> Composition:
+        beside, first = self._beside, self._parts(0, min(self.ranges[0][1], 2**10))
         widths = [part.shape[1] for part in first]
         shift = torch.cat(first, dim=1).mean(0)
         shards = Shards(self.folder / "moments", self.ranges)
         shards.fill(lambda start, stop: self._moments(start, stop, shift), self.done)
         total = np.sum([shards.read(shard) for shard in range(len(self.ranges))], axis=0) / self.ranges.nodes
         mean = torch.from_numpy(total[0])
-        covariance = torch.from_numpy(total[1:]) - mean[:, None] * mean
-        others = beside.weights if beside is not None else []
-        codes = len(widths) - len(others)
-        weights = [codes**-0.5] * codes + others
-        space = VectorSpace.from_moments(shift.double() + mean, covariance, widths, weights)
-        return Composition(self.output, beside, space)
+        covariance, mean = torch.from_numpy(total[1:]) - mean[:, None] * mean, shift.double() + mean
+        weights = part_weights(len(widths), beside)
+        if beside is not None and beside.may_be_noise:
+            variances = [float(part.sum()) for part in covariance.diagonal().split(widths)]
+            weights = weights_by_share(weights, self._surviving_shares(mean.float(), widths, variances))
+        return Composition(self.output, beside, VectorSpace.from_moments(mean, covariance, widths, weights))
+
+    def _surviving_shares(self, mean: Tensor, widths: list[int], variances: list[float]) -> list[float]:
+        """Return the share of each part's variance that survives one step over the edges; an estimate for wide parts.
+
+        The squares of combinations of columns with random signs are, on average, those of all columns.
+        """
+        rng = np.random.default_rng(0)
+        combinations = []
+        for width in widths:
+            signs = rng.choice([-1.0, 1.0], (width, _SKETCHED)) / _SKETCHED**0.5 if width > _SKETCHED else np.eye(width)
+            combinations.append(torch.from_numpy(signs.astype(np.float32)))
+
+        def combined(start: int, stop: int, columns: slice) -> Tensor:
+            parts = zip(self._parts(start, stop), mean.split(widths), combinations, strict=True)
+            return torch.cat([(part - centre) @ signs for part, centre, signs in parts], dim=1)[:, columns]
+
+        counts = [signs.shape[1] for signs in combinations]
+        sketch = self._tall("sketch", sum(counts))
+        sketch.propagate(self.adjacency, combined, self.done)
+        squares = torch.zeros(sketch.width, dtype=torch.float64)
+        for start, stop in self._chunks():
+            squares += sketch.rows(start, stop).double().square().sum(0)
+        after = [float(part.sum()) / self.ranges.nodes for part in squares.split(counts)]
+        centres = [float(centre.double().square().sum()) for centre in mean.split(widths)]
+        sums = zip(variances, after, centres, strict=True)
+        return [surviving_share(before, left, before + centre) for before, left, centre in sums]
 
     def _moments(self, start: int, stop: int, shift: Tensor) -> np.ndarray:
         """Return the sums of the columns and of their products, around the given point, over some rows."""
