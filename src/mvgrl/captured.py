@@ -5,7 +5,9 @@ A step on a small graph is a hundred kernels that take microseconds each, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -72,7 +74,21 @@ class Captured:
 
     def _record(self) -> None:
         """Record the step without running it."""
-        torch.cuda.empty_cache()  # the recorded step has memory of its own
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.result = self.step()
+        with _without_garbage_collection():
+            torch.cuda.empty_cache()  # the recorded step has memory of its own
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
+                self.result = self.step()
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Collect garbage now and not within the block: an earlier recorded step that is freed would break a recording."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
