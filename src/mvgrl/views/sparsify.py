@@ -61,10 +61,30 @@ def offer(value: float, column: int, values: Any, columns: Any, start: int, size
 
 @compiled()
 def sort_row(values: Any, columns: Any, start: int, size: int) -> None:
-    """Sort the entries of a row by column."""
-    order = np.argsort(columns[start : start + size])
-    columns[start : start + size] = columns[start : start + size][order]
-    values[start : start + size] = values[start : start + size][order]
+    """Sort the entries of a row by column, by a heap sort in place: np.argsort takes four seconds to compile."""
+    for place in range(size // 2 - 1, -1, -1):
+        _sift_column(values, columns, start, size, place)
+    for end in range(size - 1, 0, -1):
+        values[start], values[start + end] = values[start + end], values[start]
+        columns[start], columns[start + end] = columns[start + end], columns[start]
+        _sift_column(values, columns, start, end, 0)
+
+
+@compiled()
+def _sift_column(values: Any, columns: Any, start: int, size: int, place: int) -> None:
+    """Restore the heap after the entry at ``place`` changed; the root is the entry with the highest column."""
+    value, column = values[start + place], columns[start + place]
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        if child + 1 < size and columns[start + child + 1] > columns[start + child]:
+            child += 1
+        if columns[start + child] <= column:
+            break
+        values[start + place], columns[start + place] = values[start + child], columns[start + child]
+        place = child
+    values[start + place], columns[start + place] = value, column
 
 
 def structure(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
