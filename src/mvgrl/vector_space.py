@@ -176,7 +176,8 @@ def leading_directions(
         for _ in range(_ITERATIONS):
             right = torch.linalg.qr(right.detach()).Q.requires_grad_()
             left = product(right)
-            (right,) = torch.autograd.grad(left, right, torch.linalg.qr(left.detach()).Q)
+            # The gradient of a sum, as torch imports SymPy where the gradient of the output is given.
+            (right,) = torch.autograd.grad((left * torch.linalg.qr(left.detach()).Q).sum(), right)
     # right is MᵀQ, with columns of Q spanning the range of M: its left singular vectors are M's right ones.
     directions, _, _ = torch.linalg.svd(right, full_matrices=False)
     return fixed_signs(directions[:, :count])

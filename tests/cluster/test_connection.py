@@ -36,7 +36,7 @@ def test_the_smallest_machine_counts(machines: Machines) -> None:
         assert cpus_of_a_machine(ray) == 1
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://nowhere", "nonsense"])
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "ray://nowhere", "nonsense"])
 def test_an_address_without_a_cluster_is_an_error(address: str) -> None:
     pytest.importorskip("ray", reason="needs the extra cluster")
     code = f"import mvgrl.cluster.connection as c\nwith c.connected({address!r}): pass"

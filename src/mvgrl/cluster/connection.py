@@ -52,13 +52,17 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def _check_answers(address: str) -> None:
-    """Reject HOST:PORT where nothing answers; Ray itself would try for half a minute."""
-    host, _, port = address.rpartition(":")
-    if "/" in address or not host or not port.isdecimal():
+    """Reject HOST:PORT and ray://HOST:PORT where nothing answers; Ray itself would try for half a minute."""
+    place = address.removeprefix("ray://")
+    host, colon, port = place.rpartition(":")
+    if "/" in place:
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
-    except (OSError, OverflowError) as error:
+        if host and port.isdecimal():
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+        elif place != address and not colon:
+            socket.getaddrinfo(place, None)
+    except (OSError, OverflowError, UnicodeError) as error:
         raise _no_cluster(address, error) from None
 
 
