@@ -29,15 +29,15 @@ numba.set_num_threads(1)
 settings.register_profile("mvgrl", deadline=None)
 settings.load_profile("mvgrl")
 
-# The first process starts with these, and the others take over what it has not reached: so there is one Ray cluster and
-# one documentation site, and no process is left alone with a long test at the end.
-FIRST = ("tests/cluster/", "tests/test_read_only.py", "tests/test_site.py", "tests/experiments/test_parallel.py")
+# One process starts with these, and the others take over what it does not reach: so there is one Ray cluster, and its
+# tests wait while the others compute.
+FIRST = ("tests/cluster/",)
 
 TOPICS = ("Theory", "Reinforcement_Learning", "Genetic_Algorithms")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the tests that wait for other processes or share an expensive fixture; keep the order otherwise."""
+    """Start with the tests that wait for other processes; keep the order otherwise."""
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 
