@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,11 +44,23 @@ class Machines:
         self._cluster.shutdown()
 
 
-@pytest.fixture(scope="session")
-def machines() -> Iterator[Machines]:
+_started: list[Machines] = []
+
+
+@pytest.fixture
+def machines() -> Machines:
+    """The cluster that the tests of this folder share."""
     ray = pytest.importorskip("ray", reason="needs the extra cluster")
-    found = Machines()
-    ray.init(address=found.address, log_to_driver=False, logging_level="error")
-    yield found
-    ray.shutdown()
-    found.close()
+    if not _started:
+        _started.append(Machines())
+        ray.init(address=_started[0].address, log_to_driver=False, logging_level="error")
+    return _started[0]
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the cluster after the last test of this folder: others check addresses where there is no cluster."""
+    if _started and (nextitem is None or Path(__file__).parent not in nextitem.path.parents):
+        import ray
+
+        ray.shutdown()
+        _started.pop().close()
