@@ -123,6 +123,20 @@ def test_many_features_are_reduced_as_in_memory(tmp_path: Path, width: int, spar
     same_geometry(found, expected, 0.1)
 
 
+def test_weights_of_wide_parts_are_close_to_those_in_memory(tmp_path: Path) -> None:
+    """What survives a step over the edges is estimated from 64 combinations of columns where there are more."""
+    graph = community_graph(width=100)
+    views = ("adjacency", "ppr:top_k=16:method=push")
+    trained, _ = vectors_of(job_of(stored(graph, tmp_path), tmp_path, columns=50, views=views, hidden=200))
+    assert trained.composition is not None
+    found, space = (
+        trained.composition.space.scale,
+        fit(graph, trained.model.settings, device="cpu").compose(Output()).space,
+    )
+    assert len(found) == 5
+    np.testing.assert_allclose(found / found.max(), space.scale / space.scale.max(), rtol=0.05)
+
+
 @pytest.mark.parametrize("view", [PPR(top_k=16), PPR(alpha=0.1, top_k=400), Heat(top_k=16), Heat(t=2, top_k=5)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_shards_hold_the_rows_of_the_view(tmp_path: Path, view: PPR | Heat, weighted: bool) -> None:

@@ -23,6 +23,7 @@ from mvgrl.outofcore.shards import Ranges, Shards
 StoredMatrix: TypeAlias = "StoredAdjacency | StoredView"
 Rows = Callable[[int, int, slice], Tensor]  # some columns of a range of rows
 Done = Callable[[], None]
+Kept = Callable[[np.ndarray], np.ndarray]
 
 CHUNK = 2**12  # rows that are computed at a time: they stay in the cache
 
@@ -71,8 +72,11 @@ class Tall:
         part = self.shards(block).read(start // self.ranges.rows)
         return torch.from_numpy(np.array(part[start - first : stop - first]))
 
-    def propagate(self, view: StoredMatrix, right: Rows, done: Done) -> None:
-        """Write what is missing of the product of a view with a matrix that is given by its rows."""
+    def propagate(self, view: StoredMatrix, right: Rows, done: Done, kept: Kept = lambda rows: rows) -> None:
+        """Write what is missing of the product of a view with a matrix that is given by its rows.
+
+        ``kept`` is what is written of the rows of a shard: by default, all of them.
+        """
         for block, columns in enumerate(self.blocks):
             shards = self.shards(block)
             if shards.complete:
@@ -83,7 +87,14 @@ class Tall:
             for start, stop in self.ranges:
                 for first, last in chunks(start, stop):
                     inside[first:last] = right(first, last, columns).numpy()
-            shards.fill(lambda start, stop, inside=inside: view.product(start, stop, inside), done)  # type: ignore[misc]
+            shards.fill(lambda start, stop, inside=inside: kept(view.product(start, stop, inside)), done)  # type: ignore[misc]
+
+    def squares(self, view: StoredMatrix, right: Rows, done: Done) -> Tensor:
+        """Return the sum of squares of every column of such a product, of which nothing else is written."""
+        self.propagate(view, right, done, lambda rows: np.einsum("ij,ij->j", rows, rows, dtype=np.float64)[None])
+        count = len(self.ranges)
+        blocks = [[self.shards(block).read(shard)[0] for shard in range(count)] for block in range(len(self.blocks))]
+        return torch.from_numpy(np.concatenate([np.sum(block, axis=0) for block in blocks]))
 
     def remove(self) -> None:
         """Delete the files, unless other processes may still read them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,8 @@ from mvgrl.vectors import Composition, check_finite_vectors, part_weights, survi
 _WIDEST = 1024  # features of which all second moments are computed; more are first reduced to _REDUCED components
 _REDUCED, _ITERATIONS = 512, 4
 _SKETCHED = 64  # columns of a part that are propagated to see what survives: all, or random combinations of them
+
+Maker = Callable[[int, int], Tensor]  # a range of rows of a part
 
 
 @dataclass
@@ -195,22 +198,32 @@ class VectorStage:
         return [activation(norm(one)) for one, norm, activation in modules]
 
     def _parts(self, start: int, stop: int) -> list[Tensor]:
-        output, views = self.output, []
-        for number in range(len(self.views)):
-            layers = self._layers(number, start, stop)
-            if output.codes == "layers":
-                views.append(torch.cat(layers, dim=1))
-            else:
-                views.append(layers[-1] if output.codes == "encoded" else self.model.node_head(layers[-1]))
-        parts = [torch.stack(views).sum(0)] if output.join == "sum" else views
-        if self._beside is not None:
-            others = [tall.rows(start, stop) for tall in self._propagated]
-            if self._beside.unpropagated:
-                others.insert(0, self._features(self._beside.bases[0])(start, stop, slice(None)))
-            parts += [normalize(other) for other in others]
-        for part in parts:
-            check_finite_vectors(part)
-        return parts
+        return [self._checked(part, start, stop) for part in self._makers()]
+
+    def _makers(self) -> list[Maker]:
+        """Return the functions that make some rows of each part."""
+        codes: list[Maker] = [partial(self._codes, number) for number in range(len(self.views))]
+        if self.output.join == "sum":
+            views = codes
+            codes = [lambda start, stop: torch.stack([view(start, stop) for view in views]).sum(0)]
+        if self._beside is None:
+            return codes
+        others: list[Maker] = [tall.rows for tall in self._propagated]
+        if self._beside.unpropagated:
+            features = self._features(self._beside.bases[0])
+            others.insert(0, lambda start, stop: features(start, stop, slice(None)))
+        return codes + [lambda start, stop, rows=rows: normalize(rows(start, stop)) for rows in others]
+
+    def _codes(self, number: int, start: int, stop: int) -> Tensor:
+        layers, kind = self._layers(number, start, stop), self.output.codes
+        if kind == "layers":
+            return torch.cat(layers, dim=1)
+        return layers[-1] if kind == "encoded" else self.model.node_head(layers[-1])
+
+    def _checked(self, part: Maker, start: int, stop: int) -> Tensor:
+        rows = part(start, stop)
+        check_finite_vectors(rows)
+        return rows
 
     def _vectors(self, start: int, stop: int) -> Iterator[Tensor]:
         for first, last in chunks(start, stop):
@@ -245,25 +258,20 @@ class VectorStage:
         The squares of combinations of columns with random signs are, on average, those of all columns.
         """
         rng = np.random.default_rng(0)
-        combinations = []
-        for width in widths:
+        mixed: list[Rows] = []  # the centred columns of a part, or combinations of them
+        counts = [min(width, _SKETCHED) for width in widths]
+        for part, centre, width in zip(self._makers(), mean.split(widths), widths, strict=True):
             signs = rng.choice([-1.0, 1.0], (width, _SKETCHED)) / _SKETCHED**0.5 if width > _SKETCHED else np.eye(width)
-            combinations.append(torch.from_numpy(signs.astype(np.float32)))
-
-        def combined(start: int, stop: int, columns: slice) -> Tensor:
-            parts = zip(self._parts(start, stop), mean.split(widths), combinations, strict=True)
-            return torch.cat([(part - centre) @ signs for part, centre, signs in parts], dim=1)[:, columns]
-
-        counts = [signs.shape[1] for signs in combinations]
+            mixed.append(partial(self._mixed, part, centre, torch.from_numpy(signs.astype(np.float32))))
         sketch = self._tall("sketch", sum(counts))
-        sketch.propagate(self.adjacency, combined, self.done)
-        squares = torch.zeros(sketch.width, dtype=torch.float64)
-        for start, stop in self._chunks():
-            squares += sketch.rows(start, stop).double().square().sum(0)
+        squares = sketch.squares(self.adjacency, partial(_side_by_side, mixed, counts), self.done)
         after = [float(part.sum()) / self.ranges.nodes for part in squares.split(counts)]
         centres = [float(centre.double().square().sum()) for centre in mean.split(widths)]
         sums = zip(variances, after, centres, strict=True)
         return [surviving_share(before, left, before + centre) for before, left, centre in sums]
+
+    def _mixed(self, part: Maker, centre: Tensor, signs: Tensor, start: int, stop: int, columns: slice) -> Tensor:
+        return (self._checked(part, start, stop) - centre) @ signs[:, columns]
 
     def _moments(self, start: int, stop: int, shift: Tensor) -> np.ndarray:
         """Return the sums of the columns and of their products, around the given point, over some rows."""
@@ -281,3 +289,14 @@ class VectorStage:
 
 def _stacked(blocks: Iterator[Tensor]) -> np.ndarray:
     return np.concatenate([block.numpy() for block in blocks])
+
+
+def _side_by_side(matrices: list[Rows], counts: list[int], start: int, stop: int, columns: slice) -> Tensor:
+    """Return some columns of matrices of so many columns each, side by side; only those that have any are computed."""
+    found, first = [], 0
+    for rows, count in zip(matrices, counts, strict=True):
+        inside = slice(max(columns.start - first, 0), min(columns.stop - first, count))
+        if inside.start < inside.stop:
+            found.append(rows(start, stop, inside))
+        first += count
+    return torch.cat(found, dim=1)
