@@ -93,7 +93,7 @@ def test_propagated_features_of_all_views_weigh_less_than_the_codes_together(vie
 
 def test_positions_are_only_propagated_and_weigh_as_much_as_the_codes_together() -> None:
     beside = Propagated.fit(node_inputs(word_graph(30, 256), features="position"))
-    assert not beside.unpropagated
+    assert not beside.raw
     assert len(beside.bases) == 2
     assert sum(weight**2 for weight in beside.weights) == pytest.approx(1.0)
 

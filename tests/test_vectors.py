@@ -352,7 +352,7 @@ def changed(folder: Path, values: dict[str, torch.Tensor | None]) -> None:
 def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path: Path, monkeypatch) -> None:
     """The third format of models has propagated features only."""
     trained, graph = trained_on("node")
-    monkeypatch.setattr("mvgrl.beside.has_unpropagated", lambda settings: False)
+    monkeypatch.setattr("mvgrl.beside.has_raw", lambda settings: False)
     expected = trained.vectors()
     save_model(trained, tmp_path / "model")
     monkeypatch.undo()

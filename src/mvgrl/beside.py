@@ -1,6 +1,6 @@
 """What stands beside the trained codes in a vector: knowledge of the graph that needs no training.
 
-For nodes, their features, as they are and propagated over every view. For graphs, counts of substructures. Both are
+For nodes, their features, raw and propagated over every view. For graphs, counts of substructures. Both are
 compressed to their leading components, which are learned from the training graphs and saved with the model.
 """
 
@@ -27,49 +27,49 @@ from mvgrl.vector_space import leading_directions
 
 @dataclass(frozen=True)
 class Propagated:
-    """Features as they are, and propagated over every view, at unit length; 256 components where there are more.
+    """Features, raw and propagated over every view, at unit length; 256 components where there are more.
 
     Positions are only propagated: they already describe the surroundings of a node.
     """
 
     bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features as they are
-    unpropagated: bool = True  # whether the first part is the features as they are
+    raw: bool = True  # whether the first part is the raw features
 
     components: ClassVar[int] = PROPAGATED
 
     @classmethod
     def fit(cls, inputs: Inputs) -> Propagated:
-        """Find the leading components of the features and propagated features of the training graph."""
+        """Find the leading components of the raw and propagated features of the training graph."""
         shape, device = inputs.features.shape, inputs.device
-        unpropagated = has_unpropagated(inputs.settings)
-        products = _products(inputs, unpropagated=unpropagated)
+        raw = has_raw(inputs.settings)
+        products = _products(inputs, raw=raw)
         if shape[1] <= cls.components:
-            return cls(tuple(None for _ in products), unpropagated)
+            return cls(tuple(None for _ in products), raw)
         bases = (leading_directions(product, shape, cls.components, device) for product in products)
-        return cls(tuple(bases), unpropagated)
+        return cls(tuple(bases), raw)
 
     def parts(self, inputs: Inputs) -> list[Tensor]:
         """Return the components of every part, nodes × components each."""
         every = torch.eye(inputs.features.shape[1], device=inputs.device)
         bases = (every if basis is None else basis for basis in self.bases)
-        products = _products(inputs, unpropagated=self.unpropagated)
+        products = _products(inputs, raw=self.raw)
         return [normalize(product(basis)) for product, basis in zip(products, bases, strict=True)]
 
     def names(self, settings: Settings) -> list[str]:
         """Return the names of the parts."""
-        first = ["features"] if self.unpropagated else []
+        first = ["features"] if self.raw else []
         return first + [f"propagated: {view}" for view in settings.views]
 
     @property
     def weights(self) -> list[float]:
-        """The weight of every part; those of one kind for all views weigh 0.7 together, and positions 1."""
-        views = len(self.bases) - self.unpropagated
-        return [(0.7 if self.unpropagated else 1.0) * views**-0.5] * len(self.bases)
+        """The weight of every part: propagated features of all views weigh 0.7 together, and propagated positions 1."""
+        views = len(self.bases) - self.raw
+        return [(0.7 if self.raw else 1.0) * views**-0.5] * len(self.bases)
 
     @property
     def may_be_noise(self) -> bool:
         """Whether some parts may be mostly noise, so that parts are weighted by what survives propagation."""
-        return self.unpropagated
+        return self.raw
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""
@@ -78,15 +78,15 @@ class Propagated:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Propagated:
         """Rebuild ``count`` parts from a file, for features of ``width`` columns; older files have one fewer."""
-        unpropagated = count == len(settings.views) + 1
-        if not unpropagated and count != len(settings.views):
+        raw = count == len(settings.views) + 1
+        if not raw and count != len(settings.views):
             raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
         if width <= cls.components:
-            return cls((None,) * count, unpropagated)
+            return cls((None,) * count, raw)
         names = [f"basis.{part}" for part in range(count)]
         for name in names:
             _check_basis(name, tensors[name], width)
-        return cls(tuple(tensors[name] for name in names), unpropagated)
+        return cls(tuple(tensors[name] for name in names), raw)
 
     def widths(self, width: int) -> list[int]:
         """Return the columns of every part, for features of ``width`` columns."""
@@ -97,8 +97,8 @@ class Propagated:
         return replace(self, bases=tuple(basis if basis is None else basis.to(device) for basis in self.bases))
 
 
-def has_unpropagated(settings: Settings) -> bool:
-    """Whether the features as they are belong beside the codes: all but positions."""
+def has_raw(settings: Settings) -> bool:
+    """Whether the raw features belong beside the codes: all but positions do."""
     return settings.features not in POSITIONS
 
 
@@ -188,8 +188,8 @@ Beside: TypeAlias = "Propagated | Counts"
 KINDS: dict[str, type[Propagated] | type[Counts]] = {"propagated": Propagated, "counts": Counts}
 
 
-def _products(inputs: Inputs, *, unpropagated: bool) -> list[Callable[[Tensor], Tensor]]:
-    """Return the products of the features, as they are and propagated over every view, with a matrix of directions."""
+def _products(inputs: Inputs, *, raw: bool) -> list[Callable[[Tensor], Tensor]]:
+    """Return the products of the features, raw and propagated over every view, with a matrix of directions."""
     steps = [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
 
     def propagation(view: Matrix, count: int) -> Callable[[Tensor], Tensor]:
@@ -201,7 +201,7 @@ def _products(inputs: Inputs, *, unpropagated: bool) -> list[Callable[[Tensor], 
 
         return product
 
-    first = [propagation(inputs.views[0], 0)] if unpropagated else []
+    first = [propagation(inputs.views[0], 0)] if raw else []
     return first + [propagation(view, count) for view, count in steps]
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mvgrl.beside import KINDS, Beside, has_unpropagated
+from mvgrl.beside import KINDS, Beside, has_raw
 from mvgrl.errors import InputError
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
@@ -117,16 +117,16 @@ def describe(settings: Settings, output: Output, rows: int) -> str:
     """Return what the vectors of so many nodes or graphs are made of, in a few words.
 
     >>> describe(Settings(), Output().for_task("node"), 2708)
-    'vectors of 512: codes of adjacency and ppr, features and propagated features'
+    'vectors of 512: codes of adjacency and ppr, raw and propagated features'
     >>> describe(Settings(), Output().for_task("node"), 34)
-    'vectors of up to 34: codes of adjacency and ppr, features and propagated features'
+    'vectors of up to 34: codes of adjacency and ppr, raw and propagated features'
     >>> describe(Settings(), Output(preset="paper").for_task("node"), 34)
     'vectors of 512: sum of the codes of adjacency and ppr'
     """
     *first, last = [view.name for view in settings.views]
     views = f"{', '.join(first)} and {last}" if first else last
     codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
-    propagated = "features and propagated features" if has_unpropagated(settings) else "propagated positions"
+    propagated = "raw and propagated features" if has_raw(settings) else "propagated positions"
     beside = {"none": "", "counts": ", counts of substructures", "propagated": f", {propagated}"}[output.beside]
     length = str(output.dim) if output.dim < rows else f"up to {rows}"  # a few points span no more dimensions
     if not output.dim:

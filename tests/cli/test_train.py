@@ -35,7 +35,7 @@ def test_json_result_has_these_keys(run, graph, small):
     result = run(f"train {graph} -o model {small} --json").json
     assert [key for key in result if key in KEYS] == KEYS
     assert (result["task"], result["nodes"], result["edges"], result["graphs"]) == ("node", 12, 13, 1)
-    assert (result["dim"], result["epochs"], result["output"]) == (10, 3, "model")
+    assert (result["dim"], result["epochs"], result["output"]) == (11, 3, "model")
 
 
 def test_stdout_is_empty_without_json(run, graph, small):

@@ -65,7 +65,7 @@ def test_json_says_how_much_of_every_part_a_short_vector_keeps(run, graph, small
 
 def test_dim_0_keeps_all_components(run, graph, small):
     outcome = run(f"embed {graph} -o all.npy {small} --dim 0 --json")
-    assert "vectors of all components: codes of adjacency and ppr, features and propagated features" in outcome.err
+    assert "vectors of all components: codes of adjacency and ppr, raw and propagated features" in outcome.err
     run(f"embed {graph} -o default.npy {small}")
     assert outcome.json["dim"] == 11
     assert outcome.json["parts"] == dict.fromkeys(PARTS, 1.0)
@@ -211,7 +211,7 @@ def test_info_and_the_model_card_show_the_parts_and_their_shares(run, graph, sma
 
 def test_info_on_a_graph_says_what_its_vectors_would_be_made_of(run, graph, many_graphs):
     assert run(f"info {graph} --json").json["picks"][-1] == (
-        "vectors of up to 12: codes of adjacency and ppr, features and propagated features"
+        "vectors of up to 12: codes of adjacency and ppr, raw and propagated features"
     )
     assert run(f"info {many_graphs} --json").json["picks"][-1] == (
         "vectors of up to 6: codes of adjacency and ppr, counts of substructures"

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mvgrl.beside import Propagated, has_unpropagated
+from mvgrl.beside import Propagated, has_raw
 from mvgrl.model import MVGRL
 from mvgrl.outofcore.adjacency import StoredAdjacency
 from mvgrl.outofcore.features import StoredFeatures
@@ -89,15 +89,15 @@ class VectorStage:
         if self.composition is not None:
             assert isinstance(self.composition.beside, Propagated)
             return self.composition.beside
-        width, unpropagated = self.features.shape[1], has_unpropagated(self.model.settings)
-        numbers = [*([None] if unpropagated else []), *range(len(self.views))]
+        width, raw = self.features.shape[1], has_raw(self.model.settings)
+        numbers = [*([None] if raw else []), *range(len(self.views))]
         if width <= Propagated.components:
-            return Propagated((None,) * len(numbers), unpropagated)
+            return Propagated((None,) * len(numbers), raw)
         reduced = self._leading() if width > _WIDEST else None
-        return Propagated(tuple(self._basis(number, reduced) for number in numbers), unpropagated)
+        return Propagated(tuple(self._basis(number, reduced) for number in numbers), raw)
 
     def _basis(self, number: int | None, reduced: Tensor | None) -> Tensor:
-        """Find the leading directions of the features, as they are or propagated over a view."""
+        """Find the leading directions of the raw features, or of those propagated over a view."""
         kept = Shards(self.folder / f"basis-{'features' if number is None else number}", Ranges(1, 1))
         if not kept.has(0):
             features, steps = self._features(reduced), []
@@ -209,7 +209,7 @@ class VectorStage:
         if self._beside is None:
             return codes
         others: list[Maker] = [tall.rows for tall in self._propagated]
-        if self._beside.unpropagated:
+        if self._beside.raw:
             features = self._features(self._beside.bases[0])
             others.insert(0, lambda start, stop: features(start, stop, slice(None)))
         return codes + [lambda start, stop, rows=rows: normalize(rows(start, stop)) for rows in others]
