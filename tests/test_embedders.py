@@ -183,7 +183,7 @@ def test_choices_list_what_was_chosen_and_why() -> None:
     explicit = NodeEmbedder(**QUICK, normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"), dim=0)
     text = "vectors of 24: codes of adjacency and ppr, raw and propagated features (variance kept: "
     codes, propagated = ([f"{part}: {view} 100%" for view in explicit.views] for part in ("codes", "propagated"))
-    parts = [*codes, "features 100%", *propagated]
+    parts = [*codes, "raw features 100%", *propagated]
     assert explicit.fit(random_graph()).choices_ == {"vector": f"{text}{', '.join(parts)})"}
     explicit.set_params(preset="paper")
     assert explicit.fit(random_graph()).choices_ == {"vector": "vectors of 8: sum of the codes of adjacency and ppr"}

@@ -62,7 +62,7 @@ both = pytest.mark.parametrize("task", ["node", "graph"])
 def test_vectors_of_nodes_have_the_codes_of_every_view_and_features_before_and_after_propagation() -> None:
     trained, _ = trained_on("node")
     composition = trained.compose(Output())
-    names = ["codes: adjacency", "codes: ppr", "features", "propagated: adjacency", "propagated: ppr"]
+    names = ["codes: adjacency", "codes: ppr", "raw features", "propagated: adjacency", "propagated: ppr"]
     assert composition.space.widths == (8, 8, 5, 5, 5)
     assert list(composition.parts(trained.model.settings, 0)) == names
     assert trained.vectors().shape == (40, 31)
@@ -360,7 +360,7 @@ def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path
     config.write_text(config.read_text().replace("mvgrl-model-4", "mvgrl-model-3"))
     loaded = load_model(tmp_path / "model", device="cpu").trained
     np.testing.assert_array_equal(loaded.vectors(graph), expected)
-    assert "features" not in loaded.compose(Output()).parts(loaded.model.settings, 0)
+    assert "raw features" not in loaded.compose(Output()).parts(loaded.model.settings, 0)
 
 
 NAN = float("nan")

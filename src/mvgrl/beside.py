@@ -57,7 +57,7 @@ class Propagated:
 
     def names(self, settings: Settings) -> list[str]:
         """Return the names of the parts."""
-        first = ["features"] if self.raw else []
+        first = ["raw features"] if self.raw else []
         return first + [f"propagated: {view}" for view in settings.views]
 
     @property

@@ -12,7 +12,7 @@ import pytest
 from mvgrl.settings import PRESETS, Output
 from mvgrl.tables.embeddings import read_embeddings
 
-PARTS = ["codes: adjacency", "codes: ppr", "features", "propagated: adjacency", "propagated: ppr"]
+PARTS = ["codes: adjacency", "codes: ppr", "raw features", "propagated: adjacency", "propagated: ppr"]
 
 
 def vectors(path):
