@@ -20,7 +20,7 @@ embedder = NodeEmbedder(views=("adjacency", PPR(top_k=32)), random_state=0)
 papers = embedder.fit_transform(cora.graph)  # one row per paper, in the order of embedder.ids_
 print(f"{papers.shape[0]} papers, {papers.shape[1]} dimensions, {len(embedder.history_)} epochs")
 
-# No StandardScaler: components are ordered, and it would blow up the least important ones.
+# No StandardScaler: the first numbers matter most, and it would make all of them equal.
 candidates = {
     f"logistic regression, C={strength}": LogisticRegression(C=strength, max_iter=1000) for strength in (0.1, 1.0, 10.0)
 } | {"five nearest neighbours": KNeighborsClassifier(5, metric="cosine")}

@@ -1,11 +1,13 @@
-"""Parts are scaled alike, components are ordered, and directions are those of an exact decomposition."""
+"""Parts are scaled alike, blocks of components are ordered, and directions are those of an exact decomposition."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 import torch
 
-from mvgrl.vector_space import VectorSpace, fixed_signs, leading_directions
+from mvgrl.vector_space import VectorSpace, blocks, fixed_signs, leading_directions
 
 CPU = torch.device("cpu")
 
@@ -34,27 +36,54 @@ def test_a_part_of_large_numbers_does_not_drown_the_others() -> None:
     torch.testing.assert_close(torch.stack(lengths), torch.tensor([3.0, 1.5]), rtol=1e-3, atol=0)
 
 
-def test_components_are_uncorrelated_and_in_descending_order() -> None:
-    parts = [points(300, 6), points(300, 4, seed=1)]
+def test_variances_are_in_descending_order_and_equal_within_a_block() -> None:
+    parts = [points(500, 150), points(500, 50, seed=1)]
     vectors = VectorSpace.fit(parts, weights=[1.0, 0.5]).transform(parts, dim=0)
     covariance = vectors.T @ vectors / len(vectors)
     variances = covariance.diagonal()
+    assert vectors.shape == (500, 200)
     assert bool((variances[1:] <= variances[:-1] + 1e-5).all())
-    torch.testing.assert_close(covariance, torch.diag(variances), atol=1e-4, rtol=0)
+    assert [(block.start, block.stop) for block in blocks(200)] == [(0, 64), (64, 128), (128, 192), (192, 200)]
+    for block in blocks(200):
+        torch.testing.assert_close(variances[block], variances[block].mean().expand(block.stop - block.start))
+        covariance[block, block] = 0
+    torch.testing.assert_close(covariance, torch.zeros_like(covariance), atol=1e-4, rtol=0)  # between blocks
 
 
-def test_a_shorter_vector_is_the_beginning_of_a_longer_one() -> None:
-    parts = [points(50, 6)]
+@pytest.mark.parametrize("count", [*range(1, 70), 127, 128, 129, 300, 512, 1000])
+def test_blocks_are_powers_of_two_next_to_each_other(count: int) -> None:
+    found = list(blocks(count))
+    assert [block.start for block in found] == [0, *(block.stop for block in found[:-1])]
+    assert found[-1].stop == count
+    assert all((block.stop - block.start).bit_count() == 1 for block in found)
+
+
+def test_a_vector_is_the_beginning_of_a_longer_one_up_to_the_end_of_a_block() -> None:
+    parts = [points(400, 300)]
     space = VectorSpace.fit(parts, weights=[1.0])
-    torch.testing.assert_close(space.transform(parts, dim=2), space.transform(parts, dim=0)[:, :2])
-    assert space.length(100) == space.length(0) == 6
+    longest = space.transform(parts, dim=0)
+    for dim in (64, 128, 256):
+        torch.testing.assert_close(space.transform(parts, dim), longest[:, :dim])
+    assert space.length(1000) == space.length(0) == longest.shape[1]
+
+
+@pytest.mark.parametrize("dim", [1, 2, 24, 64, 100, 150])
+def test_vectors_of_any_length_are_the_best_approximation_of_that_length(dim: int) -> None:
+    parts = [points(400, 150)]
+    space = VectorSpace.fit(parts, weights=[1.0])
+    found, principal = space.transform(parts, dim), replace(space, mixed=False).transform(parts, dim)
+    assert found.shape == principal.shape == (400, dim)
+    torch.testing.assert_close(found @ found.T, principal @ principal.T, atol=1e-3, rtol=1e-4)
+    covariance = principal.T @ principal / len(principal)
+    torch.testing.assert_close(covariance, torch.diag(covariance.diagonal()), atol=1e-4, rtol=0)
+    assert bool((covariance.diagonal().diff() <= 1e-5).all())
 
 
 def test_kept_variance_is_what_a_projection_keeps_of_each_part() -> None:
     parts = [points(100, 6), points(100, 4, seed=1)]
     space = VectorSpace.fit(parts, weights=[1.0, 0.5])
     joined = torch.cat([(part - part.mean(0)) * scale for part, scale in zip(parts, space.scale, strict=True)], dim=1)
-    rebuilt = space.transform(parts, dim=3) @ space.rotation[:, :3].T
+    rebuilt = space.transform(parts, dim=3) @ space.directions(3).T
     for share, before, after in zip(space.kept(3), joined.split((6, 4), 1), rebuilt.split((6, 4), 1), strict=True):
         assert share == pytest.approx(1 - float((before - after).square().sum() / before.square().sum()), abs=1e-4)
     assert space.kept(0) == pytest.approx([1.0, 1.0])
@@ -72,9 +101,10 @@ def test_parts_without_any_variance_give_finite_vectors() -> None:
     assert space.transform(parts, dim=8).tolist() == [[0.0]] * 5
 
 
-def test_a_space_read_from_a_file_gives_the_same_bits() -> None:
+@pytest.mark.parametrize("mixed", [True, False])
+def test_a_space_read_from_a_file_gives_the_same_bits(mixed: bool) -> None:
     parts = [points(30, 5), points(30, 3, seed=1)]
-    space = VectorSpace.fit(parts, weights=[1.0, 0.5])
+    space = replace(VectorSpace.fit(parts, weights=[1.0, 0.5]), mixed=mixed)
     again = VectorSpace.from_tensors(space.tensors(), widths=(5, 3))
     assert torch.equal(again.transform(parts, dim=4), space.transform(parts, dim=4))
 
@@ -88,6 +118,7 @@ def test_a_space_read_from_a_file_gives_the_same_bits() -> None:
         {"variance": torch.zeros(3, 8)},
         {"scale": torch.zeros(2, dtype=torch.float64)},
         {"widths": torch.tensor([4, 4])},
+        {"mixed": torch.tensor([32])},
     ],
     ids=str,
 )

@@ -85,7 +85,7 @@ def test_vectors_of_graphs_have_the_codes_of_every_layer_and_counts() -> None:
 def lengths_in_the_vector(trained: Trained) -> np.ndarray:
     """Return the root mean squared length of each part of the training graph's vectors."""
     space = trained.compose(Output()).space
-    rotated = trained.vectors(output=Output(dim=0)) @ space.rotation.numpy().T
+    rotated = trained.vectors(output=Output(dim=0)) @ space.directions(0).numpy().T
     ends = np.cumsum(space.widths)[:-1]
     return np.array([np.sqrt((part**2).sum(1).mean()) for part in np.split(rotated, ends, axis=1)])
 
@@ -96,7 +96,7 @@ def surviving_shares(trained: Trained, graph: Graph) -> np.ndarray:
     root = looped.sum(1) ** -0.5
     step = root[:, None] * looped * root
     space = trained.compose(Output()).space
-    centred = trained.vectors(output=Output(dim=0)) @ space.rotation.numpy().T
+    centred = trained.vectors(output=Output(dim=0)) @ space.directions(0).numpy().T
     shares = []
     for part in np.split(centred, np.cumsum(space.widths)[:-1], axis=1):
         shares.append(((step @ part) ** 2).sum() / (part**2).sum())
@@ -160,9 +160,11 @@ def test_all_components_keep_everything(task: str) -> None:
 @both
 def test_dim_cuts_the_vector(task: str) -> None:
     trained, graph = trained_on(task)
-    whole = trained.vectors()
+    whole, space = trained.vectors(), trained.compose(Output()).space
+    components = whole @ space.directions(0).numpy().T @ space.rotation.numpy()
     for dim in (1, 3):
-        np.testing.assert_allclose(trained.vectors(output=Output(dim=dim)), whole[:, :dim], atol=1e-5)
+        found = trained.vectors(output=Output(dim=dim))
+        np.testing.assert_allclose(found @ found.T, components[:, :dim] @ components[:, :dim].T, atol=1e-4)
     rows = graph.nodes if task == "node" else graph.count
     assert whole.shape[1] <= rows
     np.testing.assert_array_equal(trained.vectors(output=Output(dim=0)), trained.vectors(output=Output(dim=10_000)))
@@ -357,10 +359,24 @@ def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path
     save_model(trained, tmp_path / "model")
     monkeypatch.undo()
     config = tmp_path / "model" / "config.json"
-    config.write_text(config.read_text().replace("mvgrl-model-4", "mvgrl-model-3"))
+    config.write_text(config.read_text().replace("mvgrl-model-5", "mvgrl-model-3"))
     loaded = load_model(tmp_path / "model", device="cpu").trained
     np.testing.assert_array_equal(loaded.vectors(graph), expected)
     assert "raw features" not in loaded.compose(Output()).parts(loaded.model.settings, 0)
+
+
+def test_vectors_of_the_fourth_format_remain_principal_components(tmp_path: Path) -> None:
+    trained, graph = trained_on("node")
+    save_model(trained, tmp_path / "model")
+    changed(tmp_path / "model", {"mixed": None})
+    config = tmp_path / "model" / "config.json"
+    config.write_text(config.read_text().replace("mvgrl-model-5", "mvgrl-model-4"))
+    found = load_model(tmp_path / "model", device="cpu").trained.vectors(graph)
+    space = trained.compose(Output()).space
+    np.testing.assert_allclose(
+        found @ space.rotation.numpy().T, trained.vectors() @ space.directions(0).numpy().T, atol=1e-5
+    )
+    assert (np.diff(found.var(0)) < 0).all()
 
 
 NAN = float("nan")
@@ -383,6 +399,7 @@ DAMAGES: dict[str, tuple[str, dict[str, torch.Tensor | None], str]] = {
     "scale too short": ("node", {"scale": torch.ones(3)}, "scale has shape"),
     "double scale": ("node", {"scale": torch.ones(5, dtype=torch.float64)}, "scale is not made of"),
     "rotation of nothing": ("node", {"rotation": torch.zeros(31, 0), "variance": torch.zeros(5, 0)}, "has shape"),
+    "other blocks": ("node", {"mixed": torch.tensor([8])}, "mixed is"),
     "flat rotation": ("node", {"rotation": torch.zeros(31)}, "has shape"),
     "other widths": ("node", {"widths": torch.tensor([8, 8, 5, 4, 6])}, "columns"),
     "too many parts": ("node", {"widths": torch.tensor([8, 8, 5, 5, 5, 5])}, "4 parts beside the codes of 2 views"),

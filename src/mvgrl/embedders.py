@@ -314,8 +314,8 @@ class NodeEmbedder(_Embedder):
     Attributes
     ----------
     embedding_ : array of shape (nodes, dimensions)
-        The vectors. Their components are ordered: the first k numbers are a good vector of length k. As with the output
-        of PCA, do not scale each of them to the same variance: that would blow up the least important ones.
+        The vectors. Their numbers are ordered in blocks: the first 64, 128 or 256 are the best vector of that length.
+        Do not scale all of them to the same variance: that would make the least important ones equal to the first.
     ids_ : array of shape (nodes,)
         The ids of the nodes, in the same order.
     choices_ : dict

@@ -1,4 +1,10 @@
-"""Parts of a vector side by side: centred, scaled so that none drowns the others, rotated to ordered components."""
+"""Parts of a vector side by side: centred, scaled so that none drowns the others, rotated to ordered components.
+
+The variances of principal components differ by orders of magnitude. What looks at every number by itself (a scaling to
+unit variance, the optimizer Adam, a decision tree) would take the noise in the last hundreds of them as seriously as
+the first. So components are mixed in blocks of growing length, by Hadamard matrices: the numbers of a block have the
+same variance, while distances and angles, and what the first blocks keep, do not change.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +15,14 @@ from typing import ClassVar
 
 import numpy as np
 import torch
+from scipy.linalg import hadamard
 from torch import Tensor
 
 _ROWS = 2**10  # rows that are joined at a time: the joined parts of all rows are never in memory together
 _OVERSAMPLED, _ITERATIONS = 16, 3  # of the randomised subspace iteration
 _LENGTH = 3.0  # root mean squared length of parts of weight 1: what probes with a default strength expect
 _LEAST_SHARE = 1e-4  # in a clique nothing survives; then all parts keep their weights
+_BLOCK = 64  # length of the first block of components that are mixed
 _EMPTY = 1e-7  # share of the total variance below which a component is rounding error
 
 
@@ -23,7 +31,8 @@ class VectorSpace:
     """How parts become a vector: fitted on the training graphs, and saved with the model.
 
     Every part is centred and scaled to the same root mean squared length; then all of them, side by side with their
-    weights, are rotated so that the first k components are the best approximation of length k.
+    weights, are rotated so that the first k components are the best approximation of length k. A vector of these is
+    mixed in blocks.
 
     >>> points = torch.tensor([[3.0, 4.0], [-3.0, -4.0], [0.4, -0.3], [-0.4, 0.3]])
     >>> space = VectorSpace.fit([points], weights=[1.0])
@@ -38,6 +47,7 @@ class VectorSpace:
     widths: tuple[int, ...]  # columns per part
     rotation: Tensor  # columns × components
     variance: Tensor  # per part and component: what the first components, up to this one, keep of the part's variance
+    mixed: bool = True  # False in models of earlier formats
 
     names: ClassVar[tuple[str, ...]] = ("mean", "scale", "widths", "rotation", "variance")  # of the tensors in a file
 
@@ -90,9 +100,16 @@ class VectorSpace:
         return cls(mean, scale, widths, rotation, torch.stack(kept))
 
     def transform(self, parts: Sequence[Tensor], dim: int) -> Tensor:
-        """Return the first ``dim`` components of every row; all of them if there are fewer, or for a ``dim`` of 0."""
+        """Return the vectors of all rows: ``dim`` numbers, or all if there are fewer, or if ``dim`` is 0."""
+        directions = self.directions(dim)
+        return torch.cat([rows @ directions for rows in self._joined(parts)])
+
+    def directions(self, dim: int) -> Tensor:
+        """Return the directions of the numbers of a vector, columns × length; they are orthonormal."""
         rotation = self.rotation[:, : dim or None]
-        return torch.cat([rows @ rotation for rows in self._joined(parts)])
+        if not self.mixed:
+            return rotation
+        return torch.cat([_mixed(rotation[:, block]) for block in blocks(rotation.shape[1])], dim=1)
 
     def length(self, dim: int) -> int:
         """Return the length of the vectors for this ``dim``."""
@@ -105,11 +122,12 @@ class VectorSpace:
     def to(self, device: torch.device | str) -> VectorSpace:
         """Return the space on another device."""
         tensors = (self.mean.to(device), self.scale.to(device))
-        return VectorSpace(*tensors, self.widths, self.rotation.to(device), self.variance.to(device))
+        return VectorSpace(*tensors, self.widths, self.rotation.to(device), self.variance.to(device), self.mixed)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds; :meth:`from_tensors` reads it back."""
-        return {name: torch.tensor(self.widths) if name == "widths" else getattr(self, name) for name in self.names}
+        found = {name: torch.tensor(self.widths) if name == "widths" else getattr(self, name) for name in self.names}
+        return found | ({"mixed": torch.tensor([_BLOCK])} if self.mixed else {})
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], widths: Sequence[int]) -> VectorSpace:
@@ -125,7 +143,10 @@ class VectorSpace:
                 raise ValueError(f"vector/{name} is not made of finite single-precision numbers")
         if found["widths"].tolist() != list(widths):
             raise ValueError(f"its parts have {found['widths'].tolist()} columns, not {list(widths)}")
-        return cls(found["mean"], found["scale"], tuple(widths), found["rotation"], found["variance"])
+        if "mixed" in tensors and tensors["mixed"].tolist() != [_BLOCK]:
+            raise ValueError(f"vector/mixed is {tensors['mixed'].tolist()}, not [{_BLOCK}]")
+        given = found["mean"], found["scale"], tuple(widths), found["rotation"], found["variance"]
+        return cls(*given, mixed="mixed" in tensors)
 
     def _components(self, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the variances of the components, their directions, and the variances of the columns.
@@ -153,6 +174,26 @@ class VectorSpace:
         bounds = [*range(0, len(parts[0]), _ROWS), len(parts[0])]
         for start, stop in pairwise(bounds):
             yield (torch.cat([part[start:stop] for part in parts], dim=1) - self.mean) * factor
+
+
+def blocks(count: int, first: int = _BLOCK) -> Iterator[slice]:
+    """Yield the blocks of so many components: 64, 64, 128, 256, … and, of what is left, the largest powers of two.
+
+    >>> [(block.start, block.stop) for block in blocks(300)]
+    [(0, 64), (64, 128), (128, 256), (256, 288), (288, 296), (296, 300)]
+    """
+    start = 0
+    while start < count:
+        largest = 1 << (count - start).bit_length() - 1
+        block = slice(start, start + min(max(start, first), largest))
+        yield block
+        start = block.stop
+
+
+def _mixed(directions: Tensor) -> Tensor:
+    """Return sums and differences of a power of two of orthonormal directions, orthonormal again."""
+    count = directions.shape[1]
+    return directions @ torch.from_numpy(hadamard(count, dtype=np.float32)).to(directions.device) * count**-0.5
 
 
 def leading_directions(

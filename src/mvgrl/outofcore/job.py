@@ -42,7 +42,7 @@ from mvgrl.views import Adjacency
 
 logger = logging.getLogger(__name__)
 
-_FORMAT = "mvgrl-job-2"
+_FORMAT = "mvgrl-job-3"
 Progress = Callable[[str, int, int], None]  # the stage, shards that are done, and all of them
 
 
