@@ -16,12 +16,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +34,7 @@ import numpy as np
 WIDTH, COMMUNITIES = 64, 20
 INSIDE, SIGNAL = 0.5, 0.15  # share of edges within a community; length of a community's mean in units of the noise
 SLOPE = 0.55  # the popularity of a node is its rank in the community to the power of minus this
-PART = 2**20  # edges or rows of nodes that are generated at a time
+PART, ROWS = 2**20, 2**18  # edges and nodes in a file
 PROBED = 10_000  # nodes to train and to test the probe on
 STAGES = ("import", "diffusion", "training", "vectors", "writing")
 
@@ -58,42 +60,59 @@ def _factor(nodes: int) -> int:
     return factor
 
 
-def edge_parts(nodes: int, degree: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The ends of the edges, a part at a time: half of them within a community, popular nodes more often."""
+def edge_part(nodes: int, degree: int, seed: int, part: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of a part of the edges: half of them within a community, popular nodes more often."""
     bounds = -(-np.arange(COMMUNITIES + 1) * nodes // COMMUNITIES)
-    for part, first in enumerate(range(0, nodes * degree // 2, PART)):
-        rng = np.random.default_rng([seed, 1, part])
-        count = min(PART, nodes * degree // 2 - first)
-        groups = rng.integers(COMMUNITIES, size=(2, count))
-        groups[1] = np.where(rng.random(count) < INSIDE, groups[0], groups[1])
-        sizes = bounds[groups + 1] - bounds[groups]
-        ranks = (sizes * rng.random((2, count)) ** (1 / (1 - SLOPE))).astype(np.int64)
-        ends = scrambled(bounds[groups] + np.minimum(ranks, sizes - 1), nodes)
-        yield ends[0], ends[1]
+    rng = np.random.default_rng([seed, 1, part])
+    count = min(PART, nodes * degree // 2 - part * PART)
+    groups = rng.integers(COMMUNITIES, size=(2, count))
+    groups[1] = np.where(rng.random(count) < INSIDE, groups[0], groups[1])
+    sizes = bounds[groups + 1] - bounds[groups]
+    ranks = (sizes * rng.random((2, count)) ** (1 / (1 - SLOPE))).astype(np.int64)
+    ends = scrambled(bounds[groups] + np.minimum(ranks, sizes - 1), nodes)
+    return ends[0], ends[1]
 
 
-def feature_parts(nodes: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Ids, features and communities of the nodes, a part at a time."""
+def feature_part(nodes: int, seed: int, part: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ids, features and communities of a part of the nodes."""
     centres = np.random.default_rng([seed, 2]).standard_normal((COMMUNITIES, WIDTH)).astype(np.float32)
-    for part, first in enumerate(range(0, nodes, PART // 4)):
-        rng = np.random.default_rng([seed, 3, part])
-        ids = np.arange(first, min(first + PART // 4, nodes))
-        labels = community(ids, nodes)
-        yield ids, SIGNAL * centres[labels] + rng.standard_normal((len(ids), WIDTH), dtype=np.float32), labels
+    rng = np.random.default_rng([seed, 3, part])
+    ids = np.arange(part * ROWS, min((part + 1) * ROWS, nodes))
+    labels = community(ids, nodes)
+    return ids, SIGNAL * centres[labels] + rng.standard_normal((len(ids), WIDTH), dtype=np.float32), labels
 
 
-def generate(folder: Path, nodes: int, degree: int, seed: int) -> None:
-    """Write the tables of a graph as folders of Parquet files."""
+def write_edges(folder: Path, nodes: int, degree: int, seed: int, part: int) -> None:
+    """Write a part of the edges as a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    for name in ("edges", "nodes"):
-        (folder / name).mkdir(parents=True)
-    for part, (sources, targets) in enumerate(edge_parts(nodes, degree, seed)):
-        pq.write_table(pa.table({"source": sources, "target": targets}), folder / "edges" / f"part-{part:05d}.parquet")
-    for part, (ids, features, labels) in enumerate(feature_parts(nodes, seed)):
-        columns = {"id": ids, "label": labels, **{f"f{k}": features[:, k] for k in range(WIDTH)}}
-        pq.write_table(pa.table(columns), folder / "nodes" / f"part-{part:05d}.parquet", use_dictionary=["label"])
+    sources, targets = edge_part(nodes, degree, seed, part)
+    pq.write_table(pa.table({"source": sources, "target": targets}), folder / f"part-{part:05d}.parquet")
+
+
+def write_nodes(folder: Path, nodes: int, seed: int, part: int) -> None:
+    """Write a part of the nodes as a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    ids, features, labels = feature_part(nodes, seed, part)
+    columns = {"id": ids, "label": labels, **{f"f{k}": features[:, k] for k in range(WIDTH)}}
+    pq.write_table(pa.table(columns), folder / f"part-{part:05d}.parquet", use_dictionary=["label"])
+
+
+def generate(folder: Path, nodes: int, degree: int, seed: int) -> None:
+    """Write the tables of a graph as folders of Parquet files, a part per core at a time."""
+    edges, rows = folder / "edges", folder / "nodes"
+    edges.mkdir(parents=True)
+    rows.mkdir()
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        written = [
+            pool.submit(write_edges, edges, nodes, degree, seed, k) for k in range(-(-nodes * degree // 2 // PART))
+        ]
+        written += [pool.submit(write_nodes, rows, nodes, seed, k) for k in range(-(-nodes // ROWS))]
+        for part in written:
+            part.result()
 
 
 # The stages, each in its own process -------------------------------------------------------------------------------
