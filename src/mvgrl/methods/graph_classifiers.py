@@ -29,7 +29,7 @@ from mvgrl.methods.graph_stack import (
     sum_of_neighbours,
 )
 from mvgrl.optimizers import Adam
-from mvgrl.runtime import generator_for
+from mvgrl.runtime import allow_tf32, generator_for
 from mvgrl.settings import Output, Settings
 
 DEGREE_CAP = 500  # higher degrees share a column; only REDDIT-BINARY has some
@@ -153,10 +153,11 @@ class _Training:
         best = torch.full((FOLDS,), -torch.inf, dtype=torch.float64, device=self.truth.device)
         found = torch.zeros_like(self.truth)
         for _ in range(method.epochs):
-            for numbers in self._batches():
-                optimiser.zero_grad()
-                self._loss(numbers).backward()
-                optimiser.step()
+            with allow_tf32():
+                for numbers in self._batches():
+                    optimiser.zero_grad()
+                    self._loss(numbers).backward()
+                    optimiser.step()
             schedule.step()
             quality, classes = self._evaluated()
             better = quality > best

@@ -72,6 +72,8 @@ def _places(groups: Mapping[tuple[str, str, Score], Mapping[str, Row]]) -> list[
         if ours is None or ours.paper is None:
             continue
         below = [row for row in systems.values() if row.paper is not None and row.paper < ours.paper]
+        if not below:
+            continue
         found: dict[int, list[str]] = {1: [], 0: [], -1: []}
         for row in below:
             found[better(ours, row)].append(row.id)
