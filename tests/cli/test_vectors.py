@@ -93,7 +93,9 @@ def test_model_saved_with_a_short_vector_keeps_its_length_and_can_give_all_compo
     run(f"apply model {graph} -o short.npy --device cpu")
     run(f"apply model {graph} -o all.npy --dim 0 --device cpu")
     assert (vectors("short.npy").shape, vectors("all.npy").shape) == ((12, 3), (12, 11))
-    np.testing.assert_allclose(vectors("short.npy"), vectors("all.npy")[:, :3], rtol=1e-5, atol=1e-5)
+    left, values, _ = np.linalg.svd(vectors("all.npy"), full_matrices=False)
+    best = left[:, :3] * values[:3]  # the best approximation of this length, up to a rotation
+    np.testing.assert_allclose(vectors("short.npy") @ vectors("short.npy").T, best @ best.T, atol=1e-4)
 
 
 @pytest.mark.parametrize("dim", ["-1", "1.5", "many", "x8"])
