@@ -20,7 +20,7 @@ embedder = NodeEmbedder(views=("adjacency", PPR(top_k=32)), random_state=0)
 papers = embedder.fit_transform(cora.graph)  # one row per paper, in the order of embedder.ids_
 print(f"{papers.shape[0]} papers, {papers.shape[1]} dimensions, {len(embedder.history_)} epochs")
 
-# No StandardScaler: the first numbers matter most, and it would make all of them equal.
+# No StandardScaler: the first numbers matter most, and it would give all of them the same weight.
 candidates = {
     f"logistic regression, C={strength}": LogisticRegression(C=strength, max_iter=1000) for strength in (0.1, 1.0, 10.0)
 } | {"five nearest neighbours": KNeighborsClassifier(5, metric="cosine")}

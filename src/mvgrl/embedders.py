@@ -315,7 +315,7 @@ class NodeEmbedder(_Embedder):
     ----------
     embedding_ : array of shape (nodes, dimensions)
         The vectors. Their numbers are ordered in blocks: the first 64, 128 or 256 are the best vector of that length.
-        Do not scale all of them to the same variance: that would make the least important ones equal to the first.
+        Do not scale all of them to the same variance: the least important ones would weigh as much as the first.
     ids_ : array of shape (nodes,)
         The ids of the nodes, in the same order.
     choices_ : dict

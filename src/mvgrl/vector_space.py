@@ -1,15 +1,15 @@
 """Parts of a vector side by side: centred, scaled so that none drowns the others, rotated to ordered components.
 
-The variances of principal components differ by orders of magnitude. What looks at every number by itself (a scaling to
-unit variance, the optimizer Adam, a decision tree) would take the noise in the last hundreds of them as seriously as
-the first. So components are mixed in blocks of growing length, by Hadamard matrices: the numbers of a block have the
-same variance, while distances and angles, and what the first blocks keep, do not change.
+The variances of principal components differ by orders of magnitude. Methods that treat every dimension separately, such
+as StandardScaler, decision trees and networks trained with Adam, would give the noisy last ones as much weight as the
+first. So components are mixed in blocks of growing length, by Hadamard matrices: the dimensions of a block have equal
+variance, while distances and angles, and the variance that the first blocks keep, do not change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -31,8 +31,8 @@ class VectorSpace:
     """How parts become a vector: fitted on the training graphs, and saved with the model.
 
     Every part is centred and scaled to the same root mean squared length; then all of them, side by side with their
-    weights, are rotated so that the first k components are the best approximation of length k. A vector of these is
-    mixed in blocks.
+    weights, are rotated so that the first k components are the best approximation of length k. The components of
+    a vector are then mixed in blocks.
 
     >>> points = torch.tensor([[3.0, 4.0], [-3.0, -4.0], [0.4, -0.3], [-0.4, 0.3]])
     >>> space = VectorSpace.fit([points], weights=[1.0])
@@ -107,9 +107,7 @@ class VectorSpace:
     def directions(self, dim: int) -> Tensor:
         """Return the directions of the numbers of a vector, columns × length; they are orthonormal."""
         rotation = self.rotation[:, : dim or None]
-        if not self.mixed:
-            return rotation
-        return torch.cat([_mixed(rotation[:, block]) for block in blocks(rotation.shape[1])], dim=1)
+        return mixed(rotation) if self.mixed else rotation
 
     def length(self, dim: int) -> int:
         """Return the length of the vectors for this ``dim``."""
@@ -121,8 +119,8 @@ class VectorSpace:
 
     def to(self, device: torch.device | str) -> VectorSpace:
         """Return the space on another device."""
-        tensors = (self.mean.to(device), self.scale.to(device))
-        return VectorSpace(*tensors, self.widths, self.rotation.to(device), self.variance.to(device), self.mixed)
+        names = (name for name in self.names if name != "widths")
+        return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds; :meth:`from_tensors` reads it back."""
@@ -190,10 +188,18 @@ def blocks(count: int, first: int = _BLOCK) -> Iterator[slice]:
         start = block.stop
 
 
-def _mixed(directions: Tensor) -> Tensor:
-    """Return sums and differences of a power of two of orthonormal directions, orthonormal again."""
-    count = directions.shape[1]
-    return directions @ torch.from_numpy(hadamard(count, dtype=np.float32)).to(directions.device) * count**-0.5
+def mixed(columns: Tensor, first: int = _BLOCK) -> Tensor:
+    """Multiply the columns of every block by an orthonormal Hadamard matrix.
+
+    >>> mixed(torch.tensor([[2.0, 0.0, 5.0]]))
+    tensor([[1.4142, 1.4142, 5.0000]])
+    """
+    parts = []
+    for block in blocks(columns.shape[1], first):
+        count = block.stop - block.start
+        matrix = torch.from_numpy(hadamard(count, dtype=np.float32)).to(columns.device)
+        parts.append(columns[:, block] @ matrix * count**-0.5)
+    return torch.cat(parts, dim=1)
 
 
 def leading_directions(

@@ -45,6 +45,11 @@ def test_systems_printed_below_mvgrl_are_below_equal_or_above_it_here() -> None:
     assert cells("MVGRL and the other systems, in the paper and here") == [["cora", "accuracy", "3", "1", "DGI", "GAT"]]
 
 
+def test_a_dataset_on_which_the_paper_prints_nothing_else_is_left_out() -> None:
+    rows = [row("MVGRL", 83.0, paper=86.8), row("GCN", 81.0)]
+    assert not [one for one in arena_sections({"arena-nodes": rows}) if one.title.startswith("MVGRL")]
+
+
 def test_systems_that_are_not_better_than_the_best_free_method_are_named() -> None:
     assert cells("Where nothing is learned") == [
         ["cora", "accuracy", "propagated features, 82.9 ± 1.0", "3 of 5", "MVGRL, GCN, DGI"]
