@@ -230,7 +230,7 @@ class SparseMatrix(Matrix):
             counts = torch.bincount(self.indices, minlength=self.shape[1])
             row = self._row_of_entry()[order].to(self.indices.dtype)
             indptr = _offsets(counts, self.indptr.dtype)
-            self._pair_with(SparseMatrix(indptr, row, self.values[order], self.shape[0]))
+            self.pair_with(SparseMatrix(indptr, row, self.values[order], self.shape[0]))
         return self._transpose  # type: ignore[return-value]
 
     def multiply(self, right: Tensor) -> Tensor:
@@ -316,10 +316,11 @@ class SparseMatrix(Matrix):
         if self.symmetric:
             part.symmetric, part._transpose = True, part
         else:
-            part._pair_with(take(self.T))
+            part.pair_with(take(self.T))
         return part
 
-    def _pair_with(self, transpose: SparseMatrix) -> None:
+    def pair_with(self, transpose: SparseMatrix) -> None:
+        """Set the transpose of both, so that it is not computed."""
         self._transpose, transpose._transpose = transpose, self
 
     def _row_of_entry(self) -> Tensor:

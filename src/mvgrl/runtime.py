@@ -50,17 +50,18 @@ def resolve_device(device: str | torch.device) -> torch.device:
     return chosen
 
 
-def generator_for(seed: int, purpose: str) -> torch.Generator:
+def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -> torch.Generator:
     """Return an independent random generator for one purpose of a run.
 
-    Each purpose has its own stream, so drawing more numbers for one does not change another.
+    Each purpose has its own stream, so drawing more numbers for one does not change another. Streams differ between
+    CPUs and GPUs.
 
     >>> sampling, corruption = generator_for(0, "sampling"), generator_for(0, "corruption")
     >>> sampling.initial_seed() == corruption.initial_seed()
     False
     """
     entropy = np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1, np.uint64)[0]
-    return torch.Generator().manual_seed(int(entropy) >> 1)
+    return torch.Generator(device).manual_seed(int(entropy) >> 1)
 
 
 def use_torch_threads() -> None:

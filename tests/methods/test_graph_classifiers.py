@@ -15,13 +15,8 @@ from mvgrl.datasets import Dataset
 from mvgrl.folds import FOLDS, fold_of_each
 from mvgrl.graphs import Graph
 from mvgrl.methods import METHODS
-from mvgrl.methods.graph_classifiers import GATLayer, GINLayer, _Training, node_features
-from mvgrl.methods.graph_stack import (
-    GraphBatches,
-    StackedBatchNorm,
-    max_with_self,
-    mean_with_self,
-)
+from mvgrl.methods.graph_classifiers import GATLayer, GINLayer, GraphModels, _Training, node_kinds
+from mvgrl.methods.graph_stack import Batch, GraphBatches, StackedBatchNorm, Step
 from mvgrl.settings import Output, literal
 
 CPU = torch.device("cpu")
@@ -42,51 +37,61 @@ def rings_and_stars(count: int = 40, seed: int = 0) -> Dataset:
     return Dataset("any", Graph.join(every), target, "graph", None, ("star", "ring"), "")
 
 
-def batch_of(graph: Graph, width: int = 3) -> Any:
-    features = np.random.default_rng(0).standard_normal((graph.nodes, width)).astype(np.float32)
-    return GraphBatches(graph, features, CPU).take(np.arange(graph.count))
-
-
 GRAPH = Graph.join([Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 2]), Graph.from_edges([0], [1], nodes=3)])
+EDGES = torch.from_numpy(np.stack(GRAPH.adjacency.nonzero()).astype(np.int64))
+
+
+def every_node(graph: Graph, layers: int = 1) -> GraphBatches:
+    """Batches in which every node has a row of its own."""
+    return GraphBatches(graph, np.arange(graph.nodes), layers, CPU)
+
+
+def one_step() -> tuple[Step, torch.Tensor]:
+    """The neighbours in GRAPH, and random codes."""
+    x = np.random.default_rng(0).standard_normal((GRAPH.nodes, 3)).astype(np.float32)
+    return every_node(GRAPH).take(np.arange(GRAPH.count)).steps[0], torch.from_numpy(x)
+
+
+def batches_of(data: Dataset, layers: int = METHODS["gin-0"].layers) -> GraphBatches:
+    return GraphBatches(data.graph, node_kinds(data.graph, "labels"), layers, CPU)
 
 
 @pytest.mark.parametrize("learned", [False, True])
 def test_a_gin_layer_equals_that_of_pytorch_geometric(learned: bool) -> None:
-    batch = batch_of(GRAPH)
+    step, x = one_step()
     layer = GINLayer(3, 4, torch.Generator().manual_seed(0), learned=learned)
     if layer.epsilon is not None:
         nn.init.uniform_(layer.epsilon)
     counts = torch.ones(GRAPH.nodes, FOLDS)
-    found = layer(batch, batch.features, counts)
+    found = layer(step, x, counts)
     for model in range(FOLDS):
         parts = [part for width in (3, 4) for part in (nn.Linear(width, 4), nn.BatchNorm1d(4), nn.ReLU())]
         epsilon = 0.0 if layer.epsilon is None else layer.epsilon[model].item()
         plain = GINConv(nn.Sequential(*parts), eps=epsilon)  # resets the parameters of its parts
         for ours, theirs in zip(layer.perceptron.linear, parts[::3], strict=True):
             theirs.weight.data, theirs.bias.data = ours.weight[model].T.clone(), ours.bias[model].clone()
-        torch.testing.assert_close(found[:, model], plain(batch.features, batch.edges))
+        torch.testing.assert_close(found[:, model], plain(x, EDGES))
 
 
 def test_pooling_over_neighbours_equals_that_of_pytorch_geometric() -> None:
-    batch = batch_of(GRAPH)
+    step, x = one_step()
     own = torch.arange(GRAPH.nodes)
-    edges = torch.cat([batch.edges, torch.stack([own, own])], dim=1)
-    torch.testing.assert_close(mean_with_self(batch, batch.features), SimpleConv("mean")(batch.features, edges))
-    torch.testing.assert_close(max_with_self(batch, batch.features), SimpleConv("max")(batch.features, edges))
+    edges = torch.cat([EDGES, torch.stack([own, own])], dim=1)
+    torch.testing.assert_close(step.mean_with_self(x), SimpleConv("mean")(x, edges))
+    torch.testing.assert_close(step.max_with_self(x), SimpleConv("max")(x, edges))
     sage = SAGEConv(3, 2, aggr="max", root_weight=False)
-    expected = sage(batch.features, edges)
-    torch.testing.assert_close(sage.lin_l(max_with_self(batch, batch.features)), expected)
+    torch.testing.assert_close(sage.lin_l(step.max_with_self(x)), sage(x, edges))
 
 
 def test_a_gat_layer_equals_that_of_pytorch_geometric() -> None:
-    batch = batch_of(GRAPH)
+    step, x = one_step()
     layer = GATLayer(3, 6, 2, torch.Generator().manual_seed(0))
-    found = layer(batch, batch.features, torch.ones(GRAPH.nodes, FOLDS))
+    found = layer(step, x, torch.ones(GRAPH.nodes, FOLDS))
     for model in range(FOLDS):
         plain = GATConv(3, 3, heads=2, bias=False)
         plain.lin.weight.data = layer.project.weight[model].T.clone()
         plain.att_src.data, plain.att_dst.data = layer.away[model][None].clone(), layer.towards[model][None].clone()
-        expected = nn.functional.elu(nn.BatchNorm1d(6)(plain(batch.features, batch.edges)))
+        expected = nn.functional.elu(nn.BatchNorm1d(6)(plain(x, EDGES)))
         torch.testing.assert_close(found[:, model], expected)
 
 
@@ -120,21 +125,62 @@ def test_batch_normalisation_has_the_gradients_of_torch() -> None:
 
 
 def test_batches_hold_the_graphs_in_the_given_order() -> None:
-    features = np.arange(GRAPH.nodes, dtype=np.float32)[:, None]
-    batch = GraphBatches(GRAPH, features, CPU).take(np.array([1, 0]))
-    assert batch.features.flatten().tolist() == [4, 5, 6, 0, 1, 2, 3]
-    assert batch.owner.tolist() == [0, 0, 0, 1, 1, 1, 1]
-    order = batch.features.flatten().long().numpy()
-    np.testing.assert_array_equal(batch.adjacency.dense().numpy(), GRAPH.adjacency.toarray()[order][:, order])
-    edges = np.zeros_like(GRAPH.adjacency.toarray())
-    edges[tuple(batch.edges.numpy())] = 1
-    np.testing.assert_array_equal(edges, batch.adjacency.dense().numpy())
+    batch = every_node(GRAPH, layers=2).take(np.array([1, 0]))
+    order = batch.features.argmax(1).numpy()
+    assert order.tolist() == [4, 5, 6, 0, 1, 2, 3]
+    assert batch.sizes.tolist() == [3, 4]
+    for level in batch.levels:
+        assert level.owner.tolist() == [0, 0, 0, 1, 1, 1, 1]
+        assert level.nodes.tolist() == [1] * 7
+    expected = GRAPH.adjacency.toarray()[order][:, order]
+    for step in batch.steps:
+        np.testing.assert_array_equal(step.neighbours.dense().numpy(), expected)
+        np.testing.assert_array_equal(step.neighbours.T.dense().numpy(), expected)
+        assert step.own.tolist() == list(range(7))
+
+
+def test_nodes_that_layers_cannot_tell_apart_share_a_row() -> None:
+    star = Graph.from_edges([0, 0, 0, 3], [1, 2, 3, 4])  # 1 and 2 are alike; one round also joins 4 with them
+    batch = GraphBatches(star, np.zeros(5, dtype=int), 2, CPU).take(np.array([0]))
+    assert [sorted(level.nodes.tolist()) for level in batch.levels] == [[5], [1, 1, 3], [1, 1, 1, 2]]
+    assert sorted(batch.steps[0].neighbours.dense().flatten().tolist()) == [1, 2, 3]  # degrees
+    assert [level.summed(torch.ones(len(level.nodes), 1)).item() for level in batch.levels] == [5, 5, 5]
+    averaged = GraphBatches(star, np.zeros(5, dtype=int), 2, CPU, averages=True).take(np.array([0]))
+    assert [level.nodes.tolist() for level in averaged.levels] == [[5], [5], [5]]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_shared_rows_change_neither_scores_nor_gradients(name: str) -> None:
+    data, numbers = rings_and_stars(12), np.random.default_rng(3).permutation(12)
+    method = replace(METHODS[name], hidden=8, layers=3)
+    kinds = np.minimum(node_kinds(data.graph, "labels"), 1)  # leaves of stars, and all others
+    shared = GraphBatches(data.graph, kinds, 3, CPU, averages=method.averages).take(numbers)
+    single = every_node(data.graph, 3).take(numbers)
+    order = single.features.argmax(1).numpy()
+    single = replace(single, features=nn.functional.one_hot(torch.from_numpy(kinds[order])).float())
+    assert len(shared.levels[-1].owner) < len(single.levels[-1].owner)
+    counts = (torch.rand(12, FOLDS, generator=torch.Generator().manual_seed(1)) < 0.7).double()
+
+    def found(batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        models = GraphModels(method, int(kinds.max()) + 1, 2, torch.Generator().manual_seed(0)).double()
+        scores = models(replace(batch, features=batch.features.double()), counts)
+        (scores * counts.unsqueeze(-1)).square().sum().backward()
+        assert all(one.grad.abs().sum() > 0 for one in models.heads.parameters())
+        return scores, {**{at: one.grad for at, one in models.named_parameters()}, **dict(models.named_buffers())}
+
+    (scores, others), (expected, theirs) = found(shared), found(single)
+    torch.testing.assert_close(scores, expected)
+    for at, one in theirs.items():
+        torch.testing.assert_close(others[at], one)
 
 
 def test_features_are_labels_degrees_or_constant() -> None:
     labelled = Graph.from_edges([0, 1], [1, 2], node_labels=[7, 7, 5])
-    assert node_features(labelled, "labels").tolist() == [[0, 1], [0, 1], [1, 0]]
-    assert node_features(labelled, "constant").tolist() == [[1], [1], [1]]
+    assert node_kinds(labelled, "labels").tolist() == [1, 1, 0]
+    assert node_kinds(labelled, "constant").tolist() == [0, 0, 0]
+    batch = GraphBatches(labelled, node_kinds(labelled, "labels"), 1, CPU).take(np.array([0]))
+    assert batch.features.tolist() == [[0, 1], [1, 0]]
+    assert batch.levels[0].nodes.tolist() == [2, 1]
     assert METHODS["gin-0"].for_dataset("reddit-binary").parameters["features"] == "constant"
     assert METHODS["graph-gat"].for_dataset("reddit-binary").parameters["features"] == "labels"
 
@@ -158,16 +204,35 @@ def test_labels_of_a_fold_do_not_affect_its_predictions(monkeypatch: pytest.Monk
     hidden = np.where(held, 1 - data.target, data.target)
     monkeypatch.setattr("mvgrl.methods.graph_classifiers.fold_of_each", lambda *_, **__: folds)  # not by these labels
     method = replace(METHODS["gin-0"], epochs=5, hidden=8, layers=2)
-    batches = GraphBatches(data.graph, node_features(data.graph, "labels"), CPU)
-    before, after = (_Training(method, replace(data, target=one), batches, 0).run() for one in (data.target, hidden))
+    batches = batches_of(data, method.layers)
+    before, after = (
+        _Training(method, replace(data, target=one), batches, [0]).run()[0] for one in (data.target, hidden)
+    )
     np.testing.assert_array_equal(before[held], after[held])
     assert (before != after).any()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_seeds_trained_together_equal_each_alone(name: str, context: Any) -> None:
+    data = rings_and_stars()
+    method = replace(METHODS[name], epochs=3, hidden=8, layers=2)
+    assert method.seeds_together(data, SETTINGS, torch.device("cuda")) > 1
+    together = _Training(method, data, batches_of(data, 2), [0, 1])
+    together.run()
+    alone = _Training(method, data, batches_of(data, 2), [1])
+    alone.run()
+    batch = alone.everything[0]
+    # Statistics of the batch: biases before a normalisation follow nothing but rounding, and running means follow them.
+    found, expected = (training.models(batch, training.counts) for training in (together, alone))
+    torch.testing.assert_close(found[:, FOLDS:], expected, rtol=1e-2, atol=1e-2)
+    outcomes = method.outcomes(data, SETTINGS, Output(), [0, 1], context)
+    assert [len(one.predictions) for one in outcomes] == [40, 40]
 
 
 def test_models_do_not_affect_each_other() -> None:
     data = rings_and_stars(20)
     method = replace(METHODS["gin-0"], hidden=4, layers=1, dropout=0.0)
-    training = _Training(method, data, GraphBatches(data.graph, node_features(data.graph, "labels"), CPU), 0)
+    training = _Training(method, data, batches_of(data, method.layers), [0])
     every = np.arange(20)
     before = training.models(training.batches.take(every), training.counts).detach()
     with torch.no_grad():
@@ -180,7 +245,7 @@ def test_models_do_not_affect_each_other() -> None:
 
 def test_each_model_is_held_out_chosen_and_trained_on_different_graphs() -> None:
     data = rings_and_stars()
-    training = _Training(METHODS["gin-0"], data, GraphBatches(data.graph, node_features(data.graph, "labels"), CPU), 2)
+    training = _Training(METHODS["gin-0"], data, batches_of(data), [2])
     total = training.held.float() + training.chooses.float() + training.counts
     assert (total == 1).all()
     folds = fold_of_each(data.target, seed=2)

@@ -17,7 +17,8 @@ from mvgrl.graphs import Graph
 from mvgrl.matrices import DenseMatrix, SparseMatrix
 from mvgrl.methods import METHODS, Method
 from mvgrl.methods.node_classifier import BestEpoch, NodeData
-from mvgrl.methods.noise import Drawn, Features, dropout, generator_on
+from mvgrl.methods.noise import Drawn, Features, dropout
+from mvgrl.runtime import generator_for
 from mvgrl.settings import Output, Settings
 
 CPU = torch.device("cpu")
@@ -93,7 +94,7 @@ def test_a_split_is_required(name: str, planted: Dataset, context: Any) -> None:
 
 
 def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
-    found = dropout(torch.ones(100, 100), 0.6, Drawn(generator_on(CPU, 0, "dropout")))
+    found = dropout(torch.ones(100, 100), 0.6, Drawn(generator_for(0, "dropout")))
     assert found.unique().tolist() == pytest.approx([0.0, 2.5])
     assert float(found.mean()) == pytest.approx(1.0, abs=0.05)
     assert dropout(found, 0.6, None) is found

@@ -24,6 +24,7 @@ from mvgrl.errors import MachineError
 from mvgrl.experiments.ledger import Ledger
 from mvgrl.experiments.planner import Task
 from mvgrl.experiments.runner import CrowdedError, Progress, RunContext, run
+from mvgrl.methods import METHODS
 from mvgrl.runtime import machine_memory
 from mvgrl.tables.leftovers import remove_leftovers, temporary_folder
 from mvgrl.views import ViewCache
@@ -48,12 +49,14 @@ def pieces(tasks: Sequence[Task], device: torch.device) -> list[Piece]:
     >>> [[(task.variant, task.seeds) for task in piece] for piece in pieces(tasks, torch.device("cpu"))]
     [[('trained', (0,))], [('trained', (1,)), ('plain', (1,))]]
     """
-    if tasks[0].recipe.settings.task == "node" and device.type == "cuda":
-        return [list(tasks)]
-    trainings = sorted({seed // task.splits for task in tasks for seed in task.seeds})
-    found = []
-    for one in trainings:
-        mine = [(task, tuple(seed for seed in task.seeds if seed // task.splits == one)) for task in tasks]
+    found, others = [], list(tasks)
+    if device.type == "cuda":
+        if tasks[0].recipe.settings.task == "node":
+            return [others]
+        found = [[task] for task in tasks if METHODS[task.method].supervised]
+        others = [task for task in tasks if not METHODS[task.method].supervised]
+    for one in sorted({seed // task.splits for task in others for seed in task.seeds}):
+        mine = [(task, tuple(seed for seed in task.seeds if seed // task.splits == one)) for task in others]
         found.append([replace(task, seeds=seeds) for task, seeds in mine if seeds])
     return found
 

@@ -101,9 +101,9 @@ def run(tasks: Sequence[Task], dataset: Dataset, context: RunContext) -> None:
         methods.setdefault(task.method, []).append(task)
     for name, some in methods.items():
         used = {protocol for task in some for names in task.protocols.values() for protocol in names}
-        size = 1
-        if all(PROTOCOLS[one].stacks for one in used if PROTOCOLS[one].task == dataset.task):
-            size = METHODS[name].for_dataset(dataset.name).seeds_together(dataset, settings, context.device)
+        method, size = METHODS[name].for_dataset(dataset.name), 1
+        if method.supervised or all(PROTOCOLS[one].stacks for one in used if PROTOCOLS[one].task == dataset.task):
+            size = method.seeds_together(dataset, settings, context.device)
         trainings = sorted({seed // task.splits for task in some for seed in task.seeds})
         for start in range(0, len(trainings), size):
             together = trainings[start : start + size]

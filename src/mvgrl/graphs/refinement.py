@@ -49,7 +49,7 @@ def wl_colours(graph: Graph, *, rounds: int = 3) -> np.ndarray:
     colours = np.empty((graph.nodes, rounds + 1), dtype=np.uint64)
     colours[:, 0] = _initial(graph)
     for number in range(1, rounds + 1):
-        colours[:, number] = _refined(graph.adjacency, colours[:, number - 1], number)
+        colours[:, number] = refined(graph.adjacency, colours[:, number - 1], number)
     return colours
 
 
@@ -72,7 +72,7 @@ def _label_hash(label: str | float) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _refined(adjacency: sp.csr_array, colours: np.ndarray, number: int) -> np.ndarray:
+def refined(adjacency: sp.csr_array, colours: np.ndarray, number: int) -> np.ndarray:
     """Return the colours of the next round: a hash of the round, a node's own colour, and its neighbours' colours."""
     mixed = _mixed(colours + _NEIGHBOUR)[adjacency.indices]
     # Sums of the neighbours' hashes do not depend on their order. All arithmetic is modulo 2^64, so differences of

@@ -56,7 +56,7 @@ class EdgeDropper:
             SparseMatrix(indptr, indices, part.flatten(), len(stack) * self.nodes)
             for part in (stack, stack[:, self.reverse])
         )
-        made._pair_with(transpose)
+        made.pair_with(transpose)
         return made if kept.dim() == 1 else OnePerSeed(made, len(stack))
 
     def _pattern(self, count: int) -> tuple[Tensor, Tensor]:

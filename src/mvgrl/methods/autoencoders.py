@@ -99,8 +99,8 @@ class _AllPairs(torch.autograd.Function):
             smooth = softplus(scores)
             total += 2 * smooth.sum() - smooth[:, : len(some)].sum()
             scores.sigmoid_()
-            gradient[start : start + rows] += 2 * scores @ later  # a pair counts in both orders
-            gradient[start + rows :] += 2 * scores[:, len(some) :].T @ some
+            gradient[start : start + rows] += 2 * (scores @ later)  # a pair counts in both orders
+            gradient[start + rows :] += 2 * (scores[:, len(some) :].T @ some)
         ctx.save_for_backward(gradient)
         return total.to(codes.dtype)
 
@@ -128,7 +128,8 @@ class GraphEncoder:
         noise: float = 0.0,
     ) -> None:
         self.problem, self.noise = problem, noise
-        weights, self.draws = generator_for(seed, "autoencoder weights"), generator_for(seed, "autoencoder samples")
+        weights = generator_for(seed, "autoencoder weights")
+        self.draws = generator_for(seed, "autoencoder samples", problem.device)
         shapes = [(problem.features.shape[1], hidden)] + [(hidden, size)] * (2 if variational else 1)
         drawn = [xavier(*shape, generator=weights).to(problem.device) for shape in shapes]
         self.parameters = [weight.requires_grad_() for weight in drawn]
@@ -163,5 +164,5 @@ class GraphEncoder:
             return self._heads()[0]
 
     def normal(self, *shape: int) -> Tensor:
-        """Draw standard normal numbers on the CPU, so that they are the same on every device."""
-        return torch.randn(shape, generator=self.draws).to(self.problem.device)
+        """Draw standard normal numbers."""
+        return torch.randn(shape, generator=self.draws, device=self.problem.device)

@@ -1,7 +1,7 @@
 """Supervised graph classifiers in the frame of GIN: GIN-0, GIN-ε, GCN, GraphSAGE and GAT (Xu et al., 2019).
 
 Each of the ten folds of a seed is predicted by a model trained on eight others; the ninth, the fold after the one that
-is predicted, chooses its epoch. All ten models are trained together.
+is predicted, chooses its epoch. All ten models are trained together, on a GPU those of several seeds.
 """
 
 from __future__ import annotations
@@ -18,22 +18,13 @@ from mvgrl.datasets import Dataset
 from mvgrl.folds import FOLDS, fold_of_each
 from mvgrl.graphs import Graph
 from mvgrl.methods.base import Context, Method, Outcome
-from mvgrl.methods.graph_stack import (
-    Batch,
-    GraphBatches,
-    StackedBatchNorm,
-    StackedLinear,
-    attention,
-    max_with_self,
-    mean_with_self,
-    sum_of_neighbours,
-)
+from mvgrl.methods.graph_stack import Batch, GraphBatches, StackedBatchNorm, StackedLinear, Step
 from mvgrl.optimizers import Adam
 from mvgrl.runtime import allow_tf32, generator_for
 from mvgrl.settings import Output, Settings
 
 DEGREE_CAP = 500  # higher degrees share a column; only REDDIT-BINARY has some
-_EVALUATED = 2**15  # nodes per forward pass without gradients, and all graphs of it
+_EVALUATED = 2**17  # nodes per forward pass without gradients, and all graphs of it
 _SOCIAL: Mapping[str, Any] = {"hidden": 64, "batch": 128, "readout": "mean"}
 _REDDIT: Mapping[str, Any] = {**_SOCIAL, "features": "constant"}
 _ON_DATASETS: Mapping[str, Mapping[str, Any]] = {
@@ -63,6 +54,7 @@ class GraphClassifier(Method):
         "one-hot labels or degrees, constant features on REDDIT-BINARY"
     )
     on_datasets: ClassVar[Mapping[str, Mapping[str, Any]]] = _ON_DATASETS
+    averages: ClassVar[bool] = False  # True: layers take an average or a maximum over a node and its neighbours
 
     hidden: int = 32
     layers: int = 4
@@ -78,31 +70,34 @@ class GraphClassifier(Method):
         """Return a layer for the models of all folds."""
         raise NotImplementedError
 
+    def seeds_together(self, dataset: Dataset, settings: Settings, device: torch.device) -> int:
+        """Return how many seeds to train together: a GPU starts the steps of one more slowly than it computes them."""
+        return 4 if device.type == "cuda" else 1
+
     def outcomes(
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Train ten models per seed."""
-        batches = GraphBatches(dataset.graph, node_features(dataset.graph, self.features), context.device)
-        return [
-            Outcome(predictions=_Training(self, dataset, batches, seed).run(), epochs=self.epochs) for seed in seeds
-        ]
+        kinds = node_kinds(dataset.graph, self.features)
+        batches = GraphBatches(dataset.graph, kinds, self.layers, context.device, averages=self.averages)
+        found = _Training(self, dataset, batches, seeds).run()
+        return [Outcome(predictions=one, epochs=self.epochs) for one in found]
 
 
-def node_features(graph: Graph, kind: str) -> np.ndarray:
-    """Return one-hot labels, one-hot degrees where there are no labels, or a constant.
+def node_kinds(graph: Graph, features: str) -> np.ndarray:
+    """Return a number from 0 on per node: its label, its degree where there are no labels, or 0 for a constant.
 
-    >>> node_features(Graph.from_edges([0, 1], [1, 2]), "labels").tolist()
-    [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    >>> node_kinds(Graph.from_edges([0, 1], [1, 2]), "labels").tolist()
+    [0, 1, 0]
     """
-    if kind == "constant":
-        return np.ones((graph.nodes, 1), dtype=np.float32)
+    if features == "constant":
+        return np.zeros(graph.nodes, dtype=np.int64)
     values = np.minimum(graph.degrees, DEGREE_CAP) if graph.node_labels is None else graph.node_labels
-    number = np.unique(values, return_inverse=True)[1]
-    return np.eye(int(number.max()) + 1, dtype=np.float32)[number]
+    return np.unique(values, return_inverse=True)[1].reshape(-1)
 
 
 class GraphModels(nn.Module):
-    """The models of all folds: class scores of every graph, graphs × models × classes."""
+    """The models of all folds of a seed: class scores of every graph, graphs × models × classes."""
 
     def __init__(self, method: GraphClassifier, width: int, classes: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -111,47 +106,61 @@ class GraphModels(nn.Module):
         self.layers = nn.ModuleList(method.layer(one, generator) for one in widths[:-1])
         self.heads = nn.ModuleList(StackedLinear(FOLDS, one, classes, generator) for one in widths)
 
-    def forward(self, batch: Batch, counts: Tensor | None = None, generator: torch.Generator | None = None) -> Tensor:
-        """Return the scores; ``counts``, graphs × models, is 1 where a graph counts in training, None to evaluate."""
-        nodes = None if counts is None else counts[batch.owner]
+    def forward(self, batch: Batch, counts: Tensor | None = None, noise: Sequence[torch.Generator] = ()) -> Tensor:
+        """Return the scores; ``counts``, graphs × models, is 1 where a graph counts in training, None to evaluate.
+
+        ``noise`` has a generator per seed, for dropout.
+        """
         x, scores = batch.features, torch.zeros((), device=batch.features.device)
-        for number, head in enumerate(self.heads):
+        for number, (head, level) in enumerate(zip(self.heads, batch.levels, strict=True)):
             if number:
-                x = self.layers[number - 1](batch, x, nodes)
-            graphs = batch.pooled(x)
+                rows = None if counts is None else counts[level.owner] * level.nodes[:, None]
+                x = self.layers[number - 1](batch.steps[number - 1], x, rows)
+            graphs = level.summed(x)
             if self.mean:
                 graphs = graphs / batch.sizes.view(-1, *[1] * (x.dim() - 1))
             found = head(graphs)
-            if generator is not None and self.dropout:
-                kept = torch.rand(found.shape, generator=generator, device=found.device) >= self.dropout
-                found = found * kept / (1 - self.dropout)
+            if noise and self.dropout:
+                shape = (len(found), FOLDS, found.shape[2])
+                drawn = torch.cat([torch.rand(shape, generator=one, device=found.device) for one in noise], dim=1)
+                found = found * (drawn >= self.dropout) / (1 - self.dropout)
             scores = scores + found
         return scores
 
 
-class _Training:
-    """The training of the ten models of a seed."""
+def joined(every: Sequence[GraphModels]) -> GraphModels:
+    """Return the models of several seeds as one module; every parameter has a row per model."""
+    first, states = every[0], [one.state_dict() for one in every]
+    for name, parameter in [*first.named_parameters(), *first.named_buffers()]:
+        parameter.data = torch.cat([state[name] for state in states])
+    return first
 
-    def __init__(self, method: GraphClassifier, dataset: Dataset, batches: GraphBatches, seed: int) -> None:
-        self.method, self.batches, device = method, batches, batches.device
+
+class _Training:
+    """The training of the ten models of each seed, all together. They see the same batches."""
+
+    def __init__(self, method: GraphClassifier, dataset: Dataset, batches: GraphBatches, seeds: Sequence[int]) -> None:
+        self.method, self.batches, self.seeds, device = method, batches, len(seeds), batches.device
         self.truth = torch.from_numpy(dataset.target.astype(np.int64)).to(device)
-        fold = torch.from_numpy(fold_of_each(dataset.target, seed)).to(device)[:, None]
-        model = torch.arange(FOLDS, device=device)
-        self.held, self.chooses = fold == model, fold == (model + 1) % FOLDS  # graphs × models
+        folds = np.stack([fold_of_each(dataset.target, seed) for seed in seeds], axis=1)
+        fold, model = torch.from_numpy(folds).to(device).unsqueeze(2), torch.arange(FOLDS, device=device)
+        held, chooses = fold == model, fold == (model + 1) % FOLDS
+        self.held, self.chooses = held.flatten(1), chooses.flatten(1)  # graphs × models
         self.counts = (~(self.held | self.chooses)).float()
-        drawn = generator_for(seed, "parameters")
-        self.models = GraphModels(method, batches.features.shape[1], len(dataset.classes), drawn).to(device)
-        self.order = np.random.default_rng([seed, 1])
-        self.noise = torch.Generator(device).manual_seed(generator_for(seed, "dropout").initial_seed())
+        drawn = [generator_for(seed, "parameters") for seed in seeds]
+        self.models = joined([GraphModels(method, batches.width, len(dataset.classes), one) for one in drawn])
+        self.models.to(device)
+        self.order = np.random.default_rng(1)
+        self.noise = [generator_for(seed, "dropout", device) for seed in seeds]
         self.everything = list(self._everything())  # evaluated after every epoch
 
     def run(self) -> np.ndarray:
-        """Return the class of every graph, by the model of its fold at that model's best epoch."""
+        """Return the class of every graph for every seed, by the model of its fold at that model's best epoch."""
         method = self.method
         optimiser = Adam(self.models.parameters(), lr=method.learning_rate, fused=True)
         schedule = torch.optim.lr_scheduler.StepLR(optimiser, method.halved_every, 0.5)
-        best = torch.full((FOLDS,), -torch.inf, dtype=torch.float64, device=self.truth.device)
-        found = torch.zeros_like(self.truth)
+        best = torch.full(self.held.shape[1:], -torch.inf, dtype=torch.float64, device=self.truth.device)
+        found = torch.zeros_like(self.held, dtype=torch.int64)
         for _ in range(method.epochs):
             with allow_tf32():
                 for numbers in self._batches():
@@ -162,8 +171,9 @@ class _Training:
             quality, classes = self._evaluated()
             better = quality > best
             best = torch.where(better, quality, best)
-            found = torch.where((self.held & better).any(1), (classes * self.held).sum(1), found)
-        return found.cpu().numpy()
+            found = torch.where(better, classes, found)
+        per_seed = (found * self.held).unflatten(1, (self.seeds, FOLDS)).sum(2)  # one model of a seed is for a graph
+        return per_seed.T.cpu().numpy()
 
     def _batches(self) -> Iterator[np.ndarray]:
         """Yield the graphs of an epoch in batches, larger than those of one model: two folds in ten do not count."""
@@ -180,7 +190,7 @@ class _Training:
         return (every * counts).sum(0).div(counts.sum(0).clamp(min=1)).sum()
 
     def _losses(self, scores: Tensor, rows: Tensor) -> Tensor:
-        truth = self.truth[rows][:, None].expand(-1, FOLDS)
+        truth = self.truth[rows][:, None].expand(scores.shape[:2])
         return nn.functional.cross_entropy(scores.flatten(0, 1), truth.flatten(), reduction="none").view_as(truth)
 
     @torch.no_grad()
@@ -196,7 +206,7 @@ class _Training:
         return accuracy - 1e-6 * loss.clamp(max=1e3) / 1e3, classes
 
     def _everything(self) -> Iterator[Batch]:
-        sizes = self.batches.graph.sizes
+        sizes = self.batches.sizes
         parts = np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(np.cumsum(sizes) // _EVALUATED)) + 1)
         return (self.batches.take(part) for part in parts)
 
@@ -224,12 +234,12 @@ class GINLayer(nn.Module):
         self.epsilon = nn.Parameter(torch.zeros(FOLDS, 1)) if learned else None
         self.perceptron = _Perceptron(width, hidden, 2, generator)
 
-    def forward(self, batch: Batch, x: Tensor, counts: Tensor | None) -> Tensor:
-        around = sum_of_neighbours(batch, x)
+    def forward(self, step: Step, x: Tensor, counts: Tensor | None) -> Tensor:
+        around, own = step.summed(x), step.kept(x)
         if self.epsilon is None:
-            return self.perceptron(around + x, counts)
-        own = x if x.dim() == 3 else x.unsqueeze(1)
-        around = around if x.dim() == 3 else around.unsqueeze(1)
+            return self.perceptron(around + own, counts)
+        if x.dim() == 2:
+            around, own = around.unsqueeze(1), own.unsqueeze(1)
         return self.perceptron(around + (1 + self.epsilon) * own, counts)
 
 
@@ -240,8 +250,8 @@ class _PooledLayer(nn.Module):
         super().__init__()
         self.pool, self.perceptron = pool, _Perceptron(width, hidden, 1, generator)
 
-    def forward(self, batch: Batch, x: Tensor, counts: Tensor | None) -> Tensor:
-        return self.perceptron(self.pool(batch, x), counts)
+    def forward(self, step: Step, x: Tensor, counts: Tensor | None) -> Tensor:
+        return self.perceptron(self.pool(step, x), counts)
 
 
 class GATLayer(nn.Module):
@@ -256,9 +266,9 @@ class GATLayer(nn.Module):
         self.towards, self.away = nn.Parameter(draw[0].clone()), nn.Parameter(draw[1].clone())
         self.norm = StackedBatchNorm(FOLDS, hidden)
 
-    def forward(self, batch: Batch, x: Tensor, counts: Tensor | None) -> Tensor:
+    def forward(self, step: Step, x: Tensor, counts: Tensor | None) -> Tensor:
         z = self.project(x).unflatten(2, (self.heads, -1))
-        return nn.functional.elu(self.norm(attention(batch, z, self.towards, self.away).flatten(2), counts))
+        return nn.functional.elu(self.norm(step.attention(z, self.towards, self.away).flatten(2), counts))
 
 
 @dataclass(frozen=True)
@@ -287,22 +297,22 @@ class GINEpsilon(GraphClassifier):
 class GraphGCN(GraphClassifier):
     """GCN as GIN's authors compare it: one linear layer on the mean over a node and its neighbours."""
 
-    name, label = "graph-gcn", "GCN for graphs"
+    name, label, averages = "graph-gcn", "GCN for graphs", True
 
     def layer(self, width: int, generator: torch.Generator) -> nn.Module:
         """Return a layer for the models of all folds."""
-        return _PooledLayer(width, self.hidden, generator, mean_with_self)
+        return _PooledLayer(width, self.hidden, generator, Step.mean_with_self)
 
 
 @dataclass(frozen=True)
 class GraphSAGE(GraphClassifier):
     """GraphSAGE as GIN's authors compare it: one linear layer on the maximum over a node and its neighbours."""
 
-    name, label = "graph-sage", "GraphSAGE for graphs"
+    name, label, averages = "graph-sage", "GraphSAGE for graphs", True
 
     def layer(self, width: int, generator: torch.Generator) -> nn.Module:
         """Return a layer for the models of all folds."""
-        return _PooledLayer(width, self.hidden, generator, max_with_self)
+        return _PooledLayer(width, self.hidden, generator, Step.max_with_self)
 
 
 @dataclass(frozen=True)
@@ -312,7 +322,7 @@ class GraphGAT(GraphClassifier):
     Attention over equal features gives equal features, so that constant ones would say nothing.
     """
 
-    name, label = "graph-gat", "GAT for graphs"
+    name, label, averages = "graph-gat", "GAT for graphs", True
     source = f"Veličković et al., 2018, section 3.3, for a layer (8 heads of 8, ELU); else {GraphClassifier.source}"
     on_datasets: ClassVar[Mapping[str, Mapping[str, Any]]] = dict.fromkeys(_ON_DATASETS, _SOCIAL)
 

@@ -77,7 +77,7 @@ class Masked(Model):
         self.features, self.method = features, method
         self.norms = features.row_squares().sqrt()
         # Dropout needs many numbers: they are drawn where they are used.
-        self.noise = torch.Generator(self.norms.device).manual_seed(generator_for(seed, "dropout").initial_seed())
+        self.noise = generator_for(seed, "dropout", self.norms.device)
         self.dropout = FeatureDropout(features, method.drop_features)
         generator, width, hidden = generator_for(seed, "weights"), features.shape[1], method.hidden
         self.first = Attention(width, hidden, method.heads, edges, method.drop_attention, generator)
@@ -194,7 +194,7 @@ class FeatureDropout:
             return DenseMatrix(dropped(whole.dense(), self.rate, noise))
         values = dropped(whole.values, self.rate, noise)
         some = SparseMatrix(whole.indptr, whole.indices, values, whole.shape[1])
-        some._pair_with(SparseMatrix(whole.T.indptr, whole.T.indices, values[self.order], whole.shape[0]))
+        some.pair_with(SparseMatrix(whole.T.indptr, whole.T.indices, values[self.order], whole.shape[0]))
         return some
 
 

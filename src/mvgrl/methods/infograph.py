@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from mvgrl.datasets import Dataset
 from mvgrl.encoders import xavier
+from mvgrl.graphs import Graph
+from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.methods.base import Context, Method, Outcome
-from mvgrl.methods.graph_classifiers import node_features
-from mvgrl.methods.graph_stack import Batch, GraphBatches, sum_of_neighbours
+from mvgrl.methods.graph_classifiers import node_kinds
 from mvgrl.mutual_information import jsd
 from mvgrl.optimizers import Adam
 from mvgrl.runtime import generator_for
@@ -44,15 +45,16 @@ class InfoGraph(Method):
     ) -> Sequence[Outcome]:
         """Train once per seed."""
         graph = dataset.graph
-        features = node_features(graph, "constant" if graph.node_labels is None else "labels")
-        batches = GraphBatches(graph, features, context.device)
+        kinds = node_kinds(graph, "constant" if graph.node_labels is None else "labels")
+        features = np.eye(kinds.max() + 1, dtype=np.float32)[kinds]
+        batches = Batches(graph, features, context.device)
         return [Outcome(self._vectors(batches, seed), epochs=self.epochs) for seed in seeds]
 
-    def _vectors(self, batches: GraphBatches, seed: int) -> np.ndarray:
+    def _vectors(self, batches: Batches, seed: int) -> np.ndarray:
         generator, order = generator_for(seed, "parameters"), np.random.default_rng([seed, 1])
         model = InfoGraphModel(batches.features.shape[1], self.hidden, self.layers, generator).to(batches.device)
         optimiser = Adam(model.parameters(), lr=self.learning_rate)
-        count = batches.graph.count
+        count = len(batches.sizes)
         for _ in range(self.epochs):
             for numbers in self._parts(order.permutation(count)):
                 optimiser.zero_grad()
@@ -65,6 +67,35 @@ class InfoGraph(Method):
 
     def _parts(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
         yield from np.array_split(numbers, -(-len(numbers) // self.batch))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some graphs: the features of their nodes, their edges without weights, and the graph of each node."""
+
+    features: Tensor
+    adjacency: Matrix
+    owner: Tensor
+    graphs: int
+
+
+class Batches:
+    """All graphs of a dataset, from which batches are taken."""
+
+    def __init__(self, graph: Graph, features: np.ndarray, device: torch.device) -> None:
+        self.device, self.features = device, torch.from_numpy(features).to(device)
+        edges = graph.adjacency.astype(np.float32)
+        edges.data[:] = 1
+        self.adjacency = SparseMatrix.from_scipy(edges, symmetric=True).to(device)
+        self.starts, self.sizes = (torch.from_numpy(one).to(device) for one in (graph.offsets[:-1], graph.sizes))
+
+    def take(self, numbers: np.ndarray) -> Batch:
+        """Return the given graphs as a batch."""
+        chosen = torch.from_numpy(numbers).to(self.device)
+        starts, sizes = self.starts[chosen], self.sizes[chosen]
+        owner = torch.repeat_interleave(torch.arange(len(numbers), device=self.device), sizes)
+        nodes = torch.arange(len(owner), device=self.device) + (starts - sizes.cumsum(0) + sizes)[owner]
+        return Batch(self.features[nodes], self.adjacency.diagonal_blocks(starts, sizes), owner, len(numbers))
 
 
 class InfoGraphModel(nn.Module):
@@ -84,10 +115,10 @@ class InfoGraphModel(nn.Module):
         """Return the codes of the nodes, and their sums per graph, all layers next to each other."""
         x, every = batch.features, []
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
-            x = norm(torch.relu(convolution(x + sum_of_neighbours(batch, x))))
+            x = norm(torch.relu(convolution(x + batch.adjacency @ x)))
             every.append(x)
         nodes = torch.cat(every, dim=1)
-        return nodes, batch.pooled(nodes)
+        return nodes, nodes.new_zeros(batch.graphs, nodes.shape[1]).index_add(0, batch.owner, nodes)
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the bound: a node and its own graph belong together, a node and any other graph do not."""

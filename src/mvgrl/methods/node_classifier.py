@@ -17,7 +17,7 @@ from mvgrl.graphs import Graph
 from mvgrl.matrices import Matrix
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.graph_data import features_of, split_of
-from mvgrl.methods.noise import Drawn, Features, Given, Noise, Recorder, drawn_for, generator_on
+from mvgrl.methods.noise import Drawn, Features, Given, Noise, Recorder, drawn_for
 from mvgrl.optimizers import Adam
 from mvgrl.positions import DIMENSIONS
 from mvgrl.runtime import generator_for, kept_between_steps
@@ -177,7 +177,7 @@ class NodeClassifier(Method):
 
     def _train(self, data: NodeData, seeds: Sequence[int]) -> list[BestEpoch]:
         networks = [self.network(data, generator_for(seed, "weights")).to(data.device) for seed in seeds]
-        noises = [Drawn(generator_on(data.device, seed, "dropout")) for seed in seeds]
+        noises = [Drawn(generator_for(seed, "dropout", data.device)) for seed in seeds]
         stack = Stack(networks) if len(networks) > 1 else None
         parameters = list(networks[0].parameters()) if stack is None else list(stack.parameters.values())
         decayed = {id(one) for one in networks[0].decayed()}

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from mvgrl.matrices import DenseMatrix, Matrix, OnePerSeed, SparseMatrix
-from mvgrl.runtime import generator_for
 
 
 class Noise(Protocol):
@@ -25,11 +24,6 @@ class Noise(Protocol):
 def dropout(values: Tensor, share: float, noise: Noise | None) -> Tensor:
     """Set a share of the values to zero and scale the others up; return them unchanged without noise."""
     return values if noise is None or not share else values * noise.mask(values, share)
-
-
-def generator_on(device: torch.device, seed: int, purpose: str) -> torch.Generator:
-    """Return the random generator of one purpose of a run, for numbers that are drawn on a device."""
-    return torch.Generator(device).manual_seed(generator_for(seed, purpose).initial_seed())
 
 
 class Features:
@@ -57,7 +51,7 @@ class Features:
             return DenseMatrix(values)
         matrix, across = self.matrix, self.matrix.T
         found = _repeated(matrix, values)
-        found._pair_with(_repeated(across, values[:, self._order]))
+        found.pair_with(_repeated(across, values[:, self._order]))
         return found
 
 

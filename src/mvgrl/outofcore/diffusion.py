@@ -87,10 +87,10 @@ class StoredView(Matrix):
         used = _select_rows(*arrays, indptr, columns, values)
         part = _matrix(indptr, columns[:used].copy(), values[:used].copy())
         transpose = _transposed(part)
-        part._pair_with(transpose)
+        part.pair_with(transpose)
         if nodes.device.type != "cpu":
             moved = part.to(nodes.device)
-            moved._pair_with(transpose.to(nodes.device))
+            moved.pair_with(transpose.to(nodes.device))
             return moved
         return part
 
