@@ -72,7 +72,7 @@ def compare(name: str, seeds: int, settings: dict[str, Any], root: Path | None, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("datasets", nargs="*", default=["pubmed", "wordnet"])
+    parser.add_argument("datasets", nargs="*", default=["pubmed", "wordnet-text"])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--hidden", type=int, default=512)
     parser.add_argument("--epochs", type=int, help="at most; by default as mvgrl embed")

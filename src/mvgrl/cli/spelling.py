@@ -12,17 +12,20 @@ from mvgrl.errors import InputError, SettingsError
 def as_flags(message: str, names: Iterable[str]) -> str:
     """Return a message with the given parameters spelled as flags, except inside quotes.
 
-    A parameter whose name is an ordinary word is only replaced at the beginning.
+    A parameter whose name is an ordinary word is only replaced at the beginning. ``id_column=`` stays: it is how Python
+    spells it, beside the flag.
 
     >>> as_flags("batch_size is 0; choose one with id_column, not 'id_column'", ("batch_size", "id_column"))
     "--batch-size is 0; choose one with --id-column, not 'id_column'"
+    >>> as_flags("choose with --id-column (id_column=)", ("id_column",))
+    'choose with --id-column (id_column=)'
     >>> as_flags("hidden is 0; the hidden size is too small", ("hidden",))
     '--hidden is 0; the hidden size is too small'
     """
     for name in names:
         spelled = f"--{name.replace('_', '-')}"
         if "_" in name:
-            message = re.sub(rf"(?<![\w'\"./-]){name}(?![\w'\"./])", spelled, message)
+            message = re.sub(rf"(?<![\w'\"./-]){name}(?![\w'\"./=])", spelled, message)
         else:
             message = re.sub(rf"^{name} is ", f"{spelled} is ", message)
     return message
