@@ -16,7 +16,8 @@ from mvgrl.folds import FOLDS, fold_of_each
 from mvgrl.graphs import Graph
 from mvgrl.methods import METHODS
 from mvgrl.methods.graph_classifiers import GATLayer, GINLayer, GraphModels, _Training, node_kinds
-from mvgrl.methods.graph_stack import Batch, GraphBatches, StackedBatchNorm, Step
+from mvgrl.methods.graph_levels import Batch, GraphBatches, Step
+from mvgrl.methods.graph_stack import StackedBatchNorm
 from mvgrl.settings import Output, literal
 
 CPU = torch.device("cpu")

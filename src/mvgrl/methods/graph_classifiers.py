@@ -18,7 +18,8 @@ from mvgrl.datasets import Dataset
 from mvgrl.folds import FOLDS, fold_of_each
 from mvgrl.graphs import Graph
 from mvgrl.methods.base import Context, Method, Outcome
-from mvgrl.methods.graph_stack import Batch, GraphBatches, StackedBatchNorm, StackedLinear, Step
+from mvgrl.methods.graph_levels import Batch, GraphBatches, Step
+from mvgrl.methods.graph_stack import StackedBatchNorm, StackedLinear
 from mvgrl.optimizers import Adam
 from mvgrl.runtime import allow_tf32, generator_for
 from mvgrl.settings import Output, Settings
