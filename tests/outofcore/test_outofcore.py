@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from mvgrl.automatic import Resolved, resolve
+from mvgrl.beside import Propagated
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.named import NamedGraph
@@ -121,6 +122,35 @@ def test_many_features_are_reduced_as_in_memory(tmp_path: Path, width: int, spar
     expected = fit(graph, job.settings, device="cpu").vectors(output=job.output)
     # The 256 leading of 300 directions: of those at the end, which differ little in length, both find some.
     same_geometry(found, expected, 0.1)
+
+
+def test_directions_of_propagated_features_need_not_lead_among_the_features(tmp_path: Path) -> None:
+    """Features with large variance but no relation to the edges fade with every step; what is left must be found."""
+    rng = np.random.default_rng(0)
+    nodes, width = 1200, 1500
+    label = rng.integers(10, size=nodes)
+    same = label[:, None] == label
+    edges = np.argwhere(np.triu(rng.random((nodes, nodes)) < np.where(same, 0.05, 0.001), 1))
+    features = rng.standard_normal((nodes, width)) * np.where(np.arange(width) < 1000, 3.0, 0.1)
+    features[:, 1000:] += rng.standard_normal((10, 500))[label] * 0.3
+    graph = Graph.from_edges(*edges.T, nodes=nodes, features=features.astype(np.float32))
+    job = job_of(stored(graph, tmp_path), tmp_path, rows=500, columns=300, epochs=1, normalise="none",
+                 views=("adjacency", "ppr:top_k=16:method=push"))  # fmt: skip
+    trained, _ = vectors_of(job)
+    inputs = prepare(graph, job.settings, device="cpu")
+    assert trained.composition is not None
+    found, expected = trained.composition.beside, Propagated.fit(inputs)
+    assert isinstance(found, Propagated)
+    for part, (one, other) in enumerate(zip(found.bases, expected.bases, strict=True)):
+        assert one is not None
+        assert other is not None
+        kept = []
+        for basis in (one, other):
+            rows = inputs.features @ basis
+            for _ in range(0 if part == 0 else job.settings.views[part - 1].steps):
+                rows = inputs.views[part - 1] @ rows
+            kept.append(float(rows.square().sum()))
+        assert kept[0] > 0.99 * kept[1]
 
 
 def test_weights_of_wide_parts_are_close_to_those_in_memory(tmp_path: Path) -> None:

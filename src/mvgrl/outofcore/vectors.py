@@ -100,27 +100,45 @@ class VectorStage:
         """Find the leading directions of the raw features, or of those propagated over a view."""
         kept = Shards(self.folder / f"basis-{'features' if number is None else number}", Ranges(1, 1))
         if not kept.has(0):
-            features, steps = self._features(reduced), []
-            if number is not None:
-                width = self.features.shape[1] if reduced is None else reduced.shape[1]
-                steps = self._steps(f"wide-{number}", number, width)
-                powers(steps, self.views[number], features, self.done, keep_first=False)
-            rows = steps[-1].rows if steps else lambda start, stop: features(start, stop, slice(None))
-            directions = self._directions(rows)
-            basis = directions if reduced is None else reduced @ directions
+            basis = self._raw_basis(reduced) if number is None else self._propagated_basis(number, reduced)
             kept.write(0, fixed_signs(basis).contiguous().numpy())
-            for tall in steps[-1:]:
-                tall.remove()
         return torch.from_numpy(np.array(kept.read(0)))
+
+    def _raw_basis(self, reduced: Tensor | None) -> Tensor:
+        features = self._features(reduced)
+        directions = self._directions(lambda start, stop: features(start, stop, slice(None)))
+        return directions if reduced is None else reduced @ directions
+
+    def _propagated_basis(self, number: int, reduced: Tensor | None) -> Tensor:
+        view, width = self.views[number], self.features.shape[1] if reduced is None else reduced.shape[1]
+        steps = self._steps(f"wide-{number}", number, width)
+        powers(steps, view, self._features(reduced), self.done, keep_first=False)
+        if reduced is None:
+            basis = self._directions(steps[-1].rows)
+        else:
+            # One iteration: what leads among the features need not lead among what is left of them after many steps.
+            # Views stand for their transposes; they are symmetric, or nearly so where small entries were dropped.
+            back = self._steps(f"back-{number}", number, width)
+            powers(back, view, steps[-1].some, self.done, keep_first=False)
+            values, vectors = torch.linalg.eigh(self._squares(steps[-1].rows))
+            large = values > 1e-10 * values[-1]
+            spanned = self._onto_features(back[-1].rows) @ (vectors[:, large] * values[large].rsqrt())
+            basis = torch.linalg.svd(spanned, full_matrices=False)[0][:, : Propagated.components].float()
+            back[-1].remove()
+        steps[-1].remove()
+        return basis
 
     def _directions(self, rows: Callable[[int, int], Tensor]) -> Tensor:
         """Return the leading directions of a matrix that is given by its rows."""
-        total: Tensor | float = 0.0
-        for start, stop in self._chunks():
-            some = rows(start, stop)
-            total = total + (some.T @ some).double()
-        assert isinstance(total, Tensor)
-        return torch.linalg.eigh(total)[1].flip(1)[:, : Propagated.components].float()
+        return torch.linalg.eigh(self._squares(rows))[1].flip(1)[:, : Propagated.components].float()
+
+    def _squares(self, rows: Callable[[int, int], Tensor]) -> Tensor:
+        """Return RᵀR of a matrix R that is given by its rows."""
+        return sum(((some := rows(*chunk)).T @ some).double() for chunk in self._chunks())  # type: ignore[return-value]
+
+    def _onto_features(self, rows: Callable[[int, int], Tensor]) -> Tensor:
+        """Return XᵀR of a matrix R that is given by its rows."""
+        return sum((self.features.block(*chunk).T @ rows(*chunk)).double() for chunk in self._chunks())  # type: ignore[return-value]
 
     def _leading(self) -> Tensor:
         """Return the leading directions of very many features, by subspace iteration, a pass over them each."""
