@@ -40,7 +40,7 @@ _ON_A_GPU = 6  # maximum number of processes: each adds start-up time and memory
 def pieces(tasks: Sequence[Task], device: torch.device) -> list[Piece]:
     """Split tasks of one recipe into the smallest pieces worth running separately.
 
-    Stacked seeds stay together, and so do runs of the same training.
+    Seeds that are trained together on a GPU stay together, and so do runs of the same training.
 
     >>> from mvgrl.experiments.recipes import Recipe
     >>> from mvgrl.settings import Settings
@@ -48,6 +48,9 @@ def pieces(tasks: Sequence[Task], device: torch.device) -> list[Piece]:
     >>> tasks = [Task(recipe, "trained", "mvgrl", None, {}, (0, 1)), Task(recipe, "plain", "raw", None, {}, (1,))]
     >>> [[(task.variant, task.seeds) for task in piece] for piece in pieces(tasks, torch.device("cpu"))]
     [[('trained', (0,))], [('trained', (1,)), ('plain', (1,))]]
+    >>> supervised = Task(recipe, "GIN-0", "gin-0", None, {}, (0, 1))
+    >>> [[task.seeds for task in piece] for piece in pieces([supervised], torch.device("cuda"))]
+    [[(0, 1)]]
     """
     found, others = [], list(tasks)
     if device.type == "cuda":
