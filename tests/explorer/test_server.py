@@ -159,7 +159,10 @@ def test_tiles_cover_areas_of_the_map_without_overlap():
 def test_interrupt_ends_the_server(tmp_path: Path):
     write_embeddings(tmp_path / "v.csv", Embeddings(np.arange(6), np.eye(6, dtype=np.float32)))
     words = [sys.executable, "-m", "mvgrl", "explore", "v.csv", "--layout", "pca", "--serve"]
-    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )  # fmt: skip
     assert process.stdout is not None
     address = process.stdout.readline().strip()
     host, _, rest = address.removeprefix("http://").partition("/")
