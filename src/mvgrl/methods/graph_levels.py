@@ -39,7 +39,7 @@ class Step:
     """From the rows of one level to those of the next."""
 
     own: Tensor  # for each new row, the old row of the same nodes
-    neighbours: SparseMatrix  # new × old rows: how many neighbours in the old row a node of the new row has
+    neighbours: SparseMatrix  # new × old rows: the number of a node's neighbours in each old row
     target: Tensor  # the new row of each entry of ``neighbours``
 
     def kept(self, x: Tensor) -> Tensor:

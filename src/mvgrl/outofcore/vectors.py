@@ -100,33 +100,33 @@ class VectorStage:
         """Find the leading directions of the raw features, or of those propagated over a view."""
         kept = Shards(self.folder / f"basis-{'features' if number is None else number}", Ranges(1, 1))
         if not kept.has(0):
-            basis = self._raw_basis(reduced) if number is None else self._propagated_basis(number, reduced)
+            basis, used = self._raw_basis(reduced) if number is None else self._propagated_basis(number, reduced)
             kept.write(0, fixed_signs(basis).contiguous().numpy())
+            for tall in used:  # only now: a job that is killed before would compute them again
+                tall.remove()
         return torch.from_numpy(np.array(kept.read(0)))
 
-    def _raw_basis(self, reduced: Tensor | None) -> Tensor:
+    def _raw_basis(self, reduced: Tensor | None) -> tuple[Tensor, list[Tall]]:
         features = self._features(reduced)
         directions = self._directions(lambda start, stop: features(start, stop, slice(None)))
-        return directions if reduced is None else reduced @ directions
+        return directions if reduced is None else reduced @ directions, []
 
-    def _propagated_basis(self, number: int, reduced: Tensor | None) -> Tensor:
+    def _propagated_basis(self, number: int, reduced: Tensor | None) -> tuple[Tensor, list[Tall]]:
+        """Return the directions, and the files that they came from."""
         view, width = self.views[number], self.features.shape[1] if reduced is None else reduced.shape[1]
         steps = self._steps(f"wide-{number}", number, width)
         powers(steps, view, self._features(reduced), self.done, keep_first=False)
         if reduced is None:
-            basis = self._directions(steps[-1].rows)
-        else:
-            # One iteration: what leads among the features need not lead among what is left of them after many steps.
-            # Views stand for their transposes; they are symmetric, or nearly so where small entries were dropped.
-            back = self._steps(f"back-{number}", number, width)
-            powers(back, view, steps[-1].some, self.done, keep_first=False)
-            values, vectors = torch.linalg.eigh(self._squares(steps[-1].rows))
-            large = values > 1e-10 * values[-1]
-            spanned = self._onto_features(back[-1].rows) @ (vectors[:, large] * values[large].rsqrt())
-            basis = torch.linalg.svd(spanned, full_matrices=False)[0][:, : Propagated.components].float()
-            back[-1].remove()
-        steps[-1].remove()
-        return basis
+            return self._directions(steps[-1].rows), steps[-1:]
+        # One iteration: the leading directions of the features need not be those of what is left after many steps.
+        # Views are used as their own transposes: they are symmetric, or nearly so where small entries were dropped.
+        back = self._steps(f"back-{number}", number, width)
+        powers(back, view, steps[-1].some, self.done, keep_first=False)
+        values, vectors = torch.linalg.eigh(self._squares(steps[-1].rows))
+        large = values > 1e-10 * values[-1]
+        spanned = self._onto_features(back[-1].rows) @ (vectors[:, large] * values[large].rsqrt())
+        directions = torch.linalg.svd(spanned, full_matrices=False)[0]
+        return directions[:, : Propagated.components].float(), [steps[-1], back[-1]]
 
     def _directions(self, rows: Callable[[int, int], Tensor]) -> Tensor:
         """Return the leading directions of a matrix that is given by its rows."""
