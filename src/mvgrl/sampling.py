@@ -329,14 +329,14 @@ class GraphBatches:
         if len(chunks) > 1 and len(chunks[-1]) == 1:
             chunks[-2:] = [torch.cat(chunks[-2:])]
         for graphs in chunks:
-            yield self._sampled(graphs, generator) if self.sampler.samples else self._of_graphs(graphs)
+            yield self._sampled(graphs, generator) if self.sampler.samples else self.of_graphs(graphs)
 
     def whole(self) -> Iterator[Batch]:
         """All graphs in order, all their nodes, for inference."""
         for graphs in torch.arange(len(self.offsets) - 1).split(self.batch_size):
-            yield self._of_graphs(graphs)
+            yield self.of_graphs(graphs)
 
-    def _of_graphs(self, graphs: Tensor) -> Batch:
+    def of_graphs(self, graphs: Tensor) -> Batch:
         """Complete graphs; their rows and blocks are contiguous."""
         starts, sizes = self.offsets[graphs], self.offsets[graphs + 1] - self.offsets[graphs]
         nodes = torch.repeat_interleave(starts - sizes.cumsum(0) + sizes, sizes) + torch.arange(int(sizes.sum()))

@@ -17,7 +17,7 @@ from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.methods import METHODS
 from mvgrl.methods.deep_graph_kernel import colour_counts, deep_kernel
-from mvgrl.methods.infograph import Batches, InfoGraphModel
+from mvgrl.methods.infograph import InfoGraphModel, batches_of
 from mvgrl.methods.skip_gram import SkipGram
 from mvgrl.methods.sub2vec import degree_classes, one_walk_per_graph
 from mvgrl.methods.words import colour_numbers
@@ -43,8 +43,8 @@ def outcome(method: Any, data: Dataset, context: Any, seed: int = 0) -> Any:
 
 def test_the_loss_of_infograph_equals_a_double_loop() -> None:
     data = two_kinds(3)
-    batches = Batches(data.graph, np.eye(data.graph.nodes, 3, dtype=np.float32), torch.device("cpu"))
-    batch = batches.take(np.arange(3))
+    batches = batches_of(data.graph, np.arange(data.graph.nodes) % 3, torch.device("cpu"))
+    batch = batches.of_graphs(torch.arange(3))
     model = InfoGraphModel(3, 4, 2, torch.Generator().manual_seed(0)).eval()
     nodes, graphs = model(batch)
     left, right = model.of_nodes(nodes).tolist(), model.of_graphs(graphs).tolist()

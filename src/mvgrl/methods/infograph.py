@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from mvgrl.datasets import Dataset
 from mvgrl.encoders import xavier
 from mvgrl.graphs import Graph
-from mvgrl.matrices import Matrix, SparseMatrix
+from mvgrl.matrices import DenseMatrix, SparseMatrix
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.methods.graph_classifiers import node_kinds
 from mvgrl.mutual_information import jsd
 from mvgrl.optimizers import Adam
 from mvgrl.runtime import generator_for
+from mvgrl.sampling import Batch, GraphBatches
 from mvgrl.settings import Output, Settings
 
 
@@ -46,56 +47,35 @@ class InfoGraph(Method):
         """Train once per seed."""
         graph = dataset.graph
         kinds = node_kinds(graph, "constant" if graph.node_labels is None else "labels")
-        features = np.eye(kinds.max() + 1, dtype=np.float32)[kinds]
-        batches = Batches(graph, features, context.device)
+        batches = batches_of(graph, kinds, context.device)
         return [Outcome(self._vectors(batches, seed), epochs=self.epochs) for seed in seeds]
 
-    def _vectors(self, batches: Batches, seed: int) -> np.ndarray:
+    def _vectors(self, batches: GraphBatches, seed: int) -> np.ndarray:
         generator, order = generator_for(seed, "parameters"), np.random.default_rng([seed, 1])
         model = InfoGraphModel(batches.features.shape[1], self.hidden, self.layers, generator).to(batches.device)
         optimiser = Adam(model.parameters(), lr=self.learning_rate)
-        count = len(batches.sizes)
+        count = len(batches.offsets) - 1
         for _ in range(self.epochs):
             for numbers in self._parts(order.permutation(count)):
                 optimiser.zero_grad()
-                model.loss(batches.take(numbers)).backward()
+                model.loss(batches.of_graphs(numbers)).backward()
                 optimiser.step()
         model.eval()
         with torch.no_grad():
-            found = [model(batch)[1].cpu() for batch in map(batches.take, self._parts(np.arange(count)))]
+            found = [model(batch)[1].cpu() for batch in map(batches.of_graphs, self._parts(np.arange(count)))]
         return torch.cat(found).numpy()
 
-    def _parts(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
-        yield from np.array_split(numbers, -(-len(numbers) // self.batch))
+    def _parts(self, numbers: np.ndarray) -> Iterator[Tensor]:
+        yield from map(torch.from_numpy, np.array_split(numbers, -(-len(numbers) // self.batch)))
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Some graphs: the features of their nodes, their edges without weights, and the graph of each node."""
-
-    features: Tensor
-    adjacency: Matrix
-    owner: Tensor
-    graphs: int
-
-
-class Batches:
-    """All graphs of a dataset, from which batches are taken."""
-
-    def __init__(self, graph: Graph, features: np.ndarray, device: torch.device) -> None:
-        self.device, self.features = device, torch.from_numpy(features).to(device)
-        edges = graph.adjacency.astype(np.float32)
-        edges.data[:] = 1
-        self.adjacency = SparseMatrix.from_scipy(edges, symmetric=True).to(device)
-        self.starts, self.sizes = (torch.from_numpy(one).to(device) for one in (graph.offsets[:-1], graph.sizes))
-
-    def take(self, numbers: np.ndarray) -> Batch:
-        """Return the given graphs as a batch."""
-        chosen = torch.from_numpy(numbers).to(self.device)
-        starts, sizes = self.starts[chosen], self.sizes[chosen]
-        owner = torch.repeat_interleave(torch.arange(len(numbers), device=self.device), sizes)
-        nodes = torch.arange(len(owner), device=self.device) + (starts - sizes.cumsum(0) + sizes)[owner]
-        return Batch(self.features[nodes], self.adjacency.diagonal_blocks(starts, sizes), owner, len(numbers))
+def batches_of(graph: Graph, kinds: np.ndarray, device: torch.device) -> GraphBatches:
+    """Return the graphs with one-hot features, and edges without weights."""
+    features = torch.eye(int(kinds.max()) + 1)[torch.from_numpy(kinds)]
+    edges = graph.adjacency.astype(np.float32)
+    edges.data[:] = 1
+    adjacency = SparseMatrix.from_scipy(edges, symmetric=True).to(device)
+    return GraphBatches(DenseMatrix(features).to(device), (adjacency,), torch.from_numpy(graph.offsets), device=device)
 
 
 class InfoGraphModel(nn.Module):
@@ -113,12 +93,12 @@ class InfoGraphModel(nn.Module):
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the codes of the nodes, and their sums per graph, all layers next to each other."""
-        x, every = batch.features, []
+        (adjacency,), x, every = batch.views, batch.features.dense(), []
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
-            x = norm(torch.relu(convolution(x + batch.adjacency @ x)))
+            x = norm(torch.relu(convolution(x + adjacency @ x)))
             every.append(x)
         nodes = torch.cat(every, dim=1)
-        return nodes, nodes.new_zeros(batch.graphs, nodes.shape[1]).index_add(0, batch.owner, nodes)
+        return nodes, batch.pool(nodes)
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the bound: a node and its own graph belong together, a node and any other graph do not."""
