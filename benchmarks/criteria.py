@@ -28,7 +28,6 @@ from mvgrl.training import fit
 from mvgrl.tuning import Problem
 from mvgrl.tuning.space import suggest
 
-
 SCORES = ("hidden-edges", "labels")
 SPLITS = 10
 

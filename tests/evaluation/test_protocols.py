@@ -119,18 +119,30 @@ def test_predictions_are_scored_directly(vectors) -> None:
         measure(["clustering"], Evaluation(dataset("node", labels), [Outcome(predictions=guesses)], [0], CPU))
 
 
-def test_predictions_on_random_splits_are_scored_on_their_test_nodes_without_the_tuning_nodes(vectors) -> None:
+@pytest.mark.parametrize("public", [False, True])
+def test_predictions_on_random_splits_are_scored_without_nodes_that_chose_the_defaults(vectors, public: bool) -> None:
     labels = vectors[1]
-    splits = random_splits(labels, count=3)
-    scored = [np.setdiff1d(split["test"], tuning_nodes(len(labels))) for split in splits]
+    data = replace(dataset("node", labels), splits=SPLITS if public else None)
+    # On a graph with a public split, all but its test nodes chose the defaults.
+    chosen = np.setdiff1d(np.arange(len(labels)), SPLITS["test"]) if public else tuning_nodes(len(labels))
+    scored = [np.setdiff1d(split["test"], chosen) for split in random_splits(labels, count=3)]
     outcomes = []
     for nodes in scored:
         guesses = (labels + 1) % 3  # all wrong but for half of the scored nodes
         guesses[nodes[::2]] = labels[nodes[::2]]
         outcomes.append(Outcome(predictions=guesses))
-    evaluation = Evaluation(dataset("node", labels), outcomes, [0, 1, 2], CPU, splits=3)
+    evaluation = Evaluation(data, outcomes, [0, 1, 2], CPU, splits=3)
     found = measure(["random-10-10-80", "random-20-80"], evaluation)
     assert found == [{"random_10": pytest.approx(100 * len(nodes[::2]) / len(nodes))} for nodes in scored]
+
+
+def test_vectors_on_random_splits_of_a_graph_with_a_public_split_are_scored_on_its_test_nodes(vectors) -> None:
+    many, labels = vectors
+    runs = Evaluation(dataset("node", labels), [Outcome(many[0])], [0], CPU)
+    (scores,) = measure(["random-10-10-80"], runs)
+    train, val, test = random_splits(labels, count=1)[0].values()
+    scored = np.intersect1d(test, SPLITS["test"])
+    assert scores["random_10"] == pytest.approx(100 * logistic_probe(many[0], labels, train, scored, val=val))
 
 
 def test_predictions_for_graphs_are_averaged_over_the_folds_of_the_seed(vectors) -> None:

@@ -15,7 +15,7 @@ from mvgrl.datasets import Dataset
 from mvgrl.folds import FOLDS, fold_of_each
 from mvgrl.graphs import Graph
 from mvgrl.methods import METHODS
-from mvgrl.methods.graph_classifiers import GATLayer, GINLayer, GraphModels, _Training, node_kinds
+from mvgrl.methods.graph_classifiers import GATLayer, GINLayer, GraphModels, Training, node_kinds
 from mvgrl.methods.graph_levels import Batch, GraphBatches, Step
 from mvgrl.methods.graph_stack import StackedBatchNorm
 from mvgrl.settings import Output, literal
@@ -207,7 +207,7 @@ def test_labels_of_a_fold_do_not_affect_its_predictions(monkeypatch: pytest.Monk
     method = replace(METHODS["gin-0"], epochs=5, hidden=8, layers=2)
     batches = batches_of(data, method.layers)
     before, after = (
-        _Training(method, replace(data, target=one), batches, [0]).run()[0] for one in (data.target, hidden)
+        Training(method, replace(data, target=one), batches, [0]).run()[0] for one in (data.target, hidden)
     )
     np.testing.assert_array_equal(before[held], after[held])
     assert (before != after).any()
@@ -218,9 +218,9 @@ def test_seeds_trained_together_equal_each_alone(name: str, context: Any) -> Non
     data = rings_and_stars()
     method = replace(METHODS[name], epochs=3, hidden=8, layers=2)
     assert method.seeds_together(data, SETTINGS, torch.device("cuda")) > 1
-    together = _Training(method, data, batches_of(data, 2), [0, 1])
+    together = Training(method, data, batches_of(data, 2), [0, 1])
     together.run()
-    alone = _Training(method, data, batches_of(data, 2), [1])
+    alone = Training(method, data, batches_of(data, 2), [1])
     alone.run()
     batch = alone.everything[0]
     # Statistics of the batch: biases before a normalisation follow nothing but rounding, and running means follow them.
@@ -233,7 +233,7 @@ def test_seeds_trained_together_equal_each_alone(name: str, context: Any) -> Non
 def test_models_do_not_affect_each_other() -> None:
     data = rings_and_stars(20)
     method = replace(METHODS["gin-0"], hidden=4, layers=1, dropout=0.0)
-    training = _Training(method, data, batches_of(data, method.layers), [0])
+    training = Training(method, data, batches_of(data, method.layers), [0])
     every = np.arange(20)
     before = training.models(training.batches.take(every), training.counts).detach()
     with torch.no_grad():
@@ -246,7 +246,7 @@ def test_models_do_not_affect_each_other() -> None:
 
 def test_each_model_is_held_out_chosen_and_trained_on_different_graphs() -> None:
     data = rings_and_stars()
-    training = _Training(METHODS["gin-0"], data, batches_of(data), [2])
+    training = Training(METHODS["gin-0"], data, batches_of(data), [2])
     total = training.held.float() + training.chooses.float() + training.counts
     assert (total == 1).all()
     folds = fold_of_each(data.target, seed=2)

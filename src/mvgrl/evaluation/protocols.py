@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from mvgrl.datasets import Dataset
@@ -147,37 +147,43 @@ def _probe_with_share(evaluation: Evaluation) -> list[Scores]:
     ]
 
 
-def _random_10(evaluation: Evaluation, *, tuned: bool = True) -> list[Scores]:
-    if evaluation.predicted:
-        return [
-            _on_split(classes, evaluation, seed % evaluation.splits, tuned=tuned)
-            for seed, classes in evaluation.predictions()
-        ]
-    return _over_splits(
-        evaluation, "random_10", random_10_accuracy if tuned else partial(random_10_accuracy, tuned=False)
-    )
+def _random_10(evaluation: Evaluation) -> list[Scores]:
+    return _on_random_splits(evaluation, _choosing_nodes(evaluation.dataset))
 
 
 def _every_10(evaluation: Evaluation) -> list[Scores]:
     """Score all test nodes, of a graph that nothing was tuned on."""
-    return _random_10(evaluation, tuned=False)
+    return _on_random_splits(evaluation, ())
 
 
 def _random_20(evaluation: Evaluation) -> list[Scores]:
     if evaluation.predicted:  # supervised methods need validation nodes
         return [{} for _ in evaluation.seeds]
-    return _over_splits(evaluation, "random_20", random_20_accuracy)
+    return _over_splits(evaluation, "random_20", random_20_accuracy, _choosing_nodes(evaluation.dataset))
 
 
-def _on_split(predictions: np.ndarray, evaluation: Evaluation, number: int, *, tuned: bool) -> Scores:
-    """Return the accuracy of predictions on the test nodes of a random split, without the tuning nodes."""
-    truth = evaluation.dataset.target
-    nodes = random_splits(evaluation.dataset.labels, count=number + 1)[number]["test"]
-    nodes = np.setdiff1d(nodes, tuning_nodes(len(truth))) if tuned else nodes
-    return {"random_10": 100.0 * float((predictions[nodes] == truth[nodes]).mean())}
+def _choosing_nodes(dataset: Dataset) -> np.ndarray:
+    """Return the nodes whose labels chose the default settings, which are not scored."""
+    if dataset.splits is None:
+        return tuning_nodes(len(dataset.target))
+    return np.setdiff1d(np.arange(len(dataset.target)), dataset.splits["test"])
 
 
-def _over_splits(evaluation: Evaluation, name: str, accuracy: Callable[..., np.ndarray]) -> list[Scores]:
+def _on_random_splits(evaluation: Evaluation, unscored: ArrayLike) -> list[Scores]:
+    if not evaluation.predicted:
+        return _over_splits(evaluation, "random_10", random_10_accuracy, unscored)
+    found, truth = [], evaluation.dataset.target
+    for seed, classes in evaluation.predictions():
+        number = seed % evaluation.splits
+        nodes = random_splits(evaluation.dataset.labels, count=number + 1)[number]["test"]
+        nodes = np.setdiff1d(nodes, np.asarray(unscored, dtype=np.int64))
+        found.append({"random_10": 100.0 * float((classes[nodes] == truth[nodes]).mean())})
+    return found
+
+
+def _over_splits(
+    evaluation: Evaluation, name: str, accuracy: Callable[..., np.ndarray], unscored: ArrayLike
+) -> list[Scores]:
     """Score each distinct outcome on the splits of its seeds, all splits together."""
     numbers = [seed % evaluation.splits for seed in evaluation.seeds]
     wanted: dict[int, dict[int, float]] = {}  # by outcome and number of the split
@@ -186,7 +192,8 @@ def _over_splits(evaluation: Evaluation, name: str, accuracy: Callable[..., np.n
     for outcome in {id(one): one for one in evaluation.outcomes}.values():
         found = wanted[id(outcome)]
         codes = torch.from_numpy(outcome.points()).to(evaluation.device)
-        found.update(zip(found, accuracy(codes, evaluation.dataset.labels, list(found)).tolist(), strict=True))
+        scores = accuracy(codes, evaluation.dataset.labels, list(found), unscored)
+        found.update(zip(found, scores.tolist(), strict=True))
     return [{name: wanted[id(one)][number]} for one, number in zip(evaluation.outcomes, numbers, strict=True)]
 
 

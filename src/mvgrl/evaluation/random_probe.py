@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from mvgrl.evaluation import newton
@@ -28,7 +29,7 @@ def tuning_nodes(nodes: int) -> np.ndarray:
     """Return the fifth of a graph's nodes whose labels were used to choose the default settings.
 
     They are never scored: the choice has seen their labels, so their accuracy would be too high. They may be train or
-    val nodes, whose labels every method sees.
+    val nodes, whose labels every method sees. On a graph with a public split, all but its test nodes were used.
 
     >>> len(tuning_nodes(100)), tuning_nodes(100)[:3].tolist() == tuning_nodes(100)[:3].tolist()
     (20, True)
@@ -36,17 +37,21 @@ def tuning_nodes(nodes: int) -> np.ndarray:
     return np.random.default_rng(12345).permutation(nodes)[: nodes // 5]
 
 
-def random_10_accuracy(codes: Tensor, labels: np.ndarray, numbers: Sequence[int], *, tuned: bool = True) -> np.ndarray:
+def random_10_accuracy(
+    codes: Tensor, labels: np.ndarray, numbers: Sequence[int], unscored: ArrayLike | None = None
+) -> np.ndarray:
     """Compute the test accuracy, in percent, on each numbered split into 10 % train, 10 % val and 80 % test nodes.
 
-    The strength is chosen on the val nodes. The tuning nodes are not scored, unless nothing was ``tuned`` on the graph.
-    Nodes with an unknown label (NaN) are in no split.
+    The strength is chosen on the val nodes. The nodes ``unscored``, by default the tuning nodes, are not scored. Nodes
+    with an unknown label (NaN) are in no split.
 
     >>> codes, labels = torch.tensor([[-1.0], [1.0]] * 50), np.array([0, 1] * 50)
     >>> random_10_accuracy(codes, labels, [0, 7]).tolist()
     [100.0, 100.0]
     """
-    codes, labels = _labelled(codes, labels)
+    scored, known = _scored_nodes(len(labels), unscored), is_known(labels)
+    if not known.all():
+        codes, labels, scored = codes[torch.from_numpy(known).to(codes.device)], labels[known], scored[known]
     truth, found = np.unique(labels, return_inverse=True)[1], []
     for stack, orders, (trained, validated) in _stacks(codes, truth, numbers, 0.1, 0.1):
         classes = truth[orders[0]]
@@ -55,20 +60,23 @@ def random_10_accuracy(codes: Tensor, labels: np.ndarray, numbers: Sequence[int]
         hits = _hits(weights, others[:, :validated], classes[trained : trained + validated])
         best = torch.from_numpy(hits.argmax(1)).to(weights.device)  # the first, so the smallest C, of the best
         chosen = weights[torch.arange(len(best), device=best.device), best][:, None]
-        found.append(_scores(chosen, others[:, validated:], truth, orders[:, trained + validated :], tuned=tuned))
+        found.append(_scores(chosen, others[:, validated:], truth, orders[:, trained + validated :], scored))
     return np.concatenate(found)
 
 
-def random_20_accuracy(codes: Tensor, labels: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
+def random_20_accuracy(
+    codes: Tensor, labels: np.ndarray, numbers: Sequence[int], unscored: ArrayLike | None = None
+) -> np.ndarray:
     """Compute the test accuracy, in percent, on each numbered split into 20 % train and 80 % test nodes.
 
-    The strength is chosen by five folds of the train nodes. The tuning nodes are not scored.
+    The strength is chosen by five folds of the train nodes. The nodes ``unscored``, by default the tuning nodes, are
+    not scored.
 
     >>> codes, labels = torch.tensor([[-1.0], [1.0]] * 50), np.array([0, 1] * 50)
     >>> random_20_accuracy(codes, labels, [0, 7]).tolist()
     [100.0, 100.0]
     """
-    truth, found = np.unique(labels, return_inverse=True)[1], []
+    truth, found, scored = np.unique(labels, return_inverse=True)[1], [], _scored_nodes(len(labels), unscored)
     for stack, orders, (trained, _) in _stacks(codes, truth, numbers, 0.2, 0.0):
         classes = truth[orders[0]][:trained]
         points, others = principal_axes(stack, np.arange(trained), np.arange(trained, len(truth)), stack.device)
@@ -83,7 +91,7 @@ def random_20_accuracy(codes: Tensor, labels: np.ndarray, numbers: Sequence[int]
         for place in np.unique(best):
             mine = np.flatnonzero(best == place)
             chosen = _solved(points[mine], classes, STRENGTHS[place : place + 1])
-            scores[mine] = _scores(chosen, others[mine], truth, orders[mine, trained:])
+            scores[mine] = _scores(chosen, others[mine], truth, orders[mine, trained:], scored)
         found.append(scores)
     return np.concatenate(found)
 
@@ -109,10 +117,11 @@ def _stacks(
         yield codes[torch.from_numpy(every).to(codes.device)], every, counts
 
 
-def _labelled(codes: Tensor, labels: np.ndarray) -> tuple[Tensor, np.ndarray]:
-    """Return the vectors and labels of the nodes whose label is known; their splits are those of the whole graph."""
-    known = is_known(labels)
-    return (codes, labels) if known.all() else (codes[torch.from_numpy(known).to(codes.device)], labels[known])
+def _scored_nodes(count: int, unscored: ArrayLike | None) -> np.ndarray:
+    """Return a mask of the nodes that are scored."""
+    mask = np.ones(count, dtype=bool)
+    mask[tuning_nodes(count) if unscored is None else np.asarray(unscored, dtype=np.int64)] = False
+    return mask
 
 
 def _folds(classes: np.ndarray) -> np.ndarray:
@@ -140,9 +149,9 @@ def _hits(weights: Tensor, points: Tensor, wanted: np.ndarray) -> np.ndarray:
     return right.sum(-1).cpu().numpy()
 
 
-def _scores(weights: Tensor, points: Tensor, truth: np.ndarray, nodes: np.ndarray, *, tuned: bool = True) -> np.ndarray:
-    """Return the accuracy of each split in percent, without the tuning nodes; nodes is splits × test nodes."""
+def _scores(weights: Tensor, points: Tensor, truth: np.ndarray, nodes: np.ndarray, scored: np.ndarray) -> np.ndarray:
+    """Return the accuracy of each split in percent, on scored nodes; nodes is splits × test nodes."""
     right = newton.batched_product(weights, points)[:, 0].argmax(1).cpu().numpy() == truth[nodes]
-    scored = ~np.isin(nodes, tuning_nodes(len(truth)) if tuned else ())
-    found: np.ndarray = 100.0 * (right & scored).sum(1) / scored.sum(1)
+    counts = scored[nodes]
+    found: np.ndarray = 100.0 * (right & counts).sum(1) / counts.sum(1)
     return found

@@ -81,7 +81,7 @@ class GraphClassifier(Method):
         """Train ten models per seed."""
         kinds = node_kinds(dataset.graph, self.features)
         batches = GraphBatches(dataset.graph, kinds, self.layers, context.device, averages=self.averages)
-        found = _Training(self, dataset, batches, seeds).run()
+        found = Training(self, dataset, batches, seeds).run()
         return [Outcome(predictions=one, epochs=self.epochs) for one in found]
 
 
@@ -137,7 +137,7 @@ def joined(every: Sequence[GraphModels]) -> GraphModels:
     return first
 
 
-class _Training:
+class Training:
     """The training of the ten models of each seed, all together. They see the same batches."""
 
     def __init__(self, method: GraphClassifier, dataset: Dataset, batches: GraphBatches, seeds: Sequence[int]) -> None:
@@ -169,7 +169,7 @@ class _Training:
                     self._loss(numbers).backward()
                     optimiser.step()
             schedule.step()
-            quality, classes = self._evaluated()
+            quality, classes = self.evaluated()
             better = quality > best
             best = torch.where(better, quality, best)
             found = torch.where(better, classes, found)
@@ -195,7 +195,7 @@ class _Training:
         return nn.functional.cross_entropy(scores.flatten(0, 1), truth.flatten(), reduction="none").view_as(truth)
 
     @torch.no_grad()
-    def _evaluated(self) -> tuple[Tensor, Tensor]:
+    def evaluated(self) -> tuple[Tensor, Tensor]:
         """Return how good each model is on its validation graphs, and the class of every graph by every model."""
         parts = [self.models(batch) for batch in self.everything]
         scores = torch.cat(parts)
