@@ -61,10 +61,7 @@ def accuracies(graph: Graph, classes: np.ndarray, seed: int) -> dict[str, float]
     embedder = NodeEmbedder(random_state=seed).fit(graph)
     found = {name: embedder.set_params(**output).transform(graph) for name, output in OUTPUTS.items()}
     found |= {name: NodeEmbedder(method=method).fit_transform(graph) for name, method in FREE.items()}
-    scores = {
-        name: random_10_accuracy(torch.as_tensor(vectors), classes, range(10), unscored=())
-        for name, vectors in found.items()
-    }
+    scores = {name: random_10_accuracy(torch.as_tensor(vectors), classes, range(10)) for name, vectors in found.items()}
     return {name: round(float(score.mean()), 2) for name, score in scores.items()}
 
 

@@ -72,8 +72,10 @@ def test_random_splits_are_scored_per_split_and_once_per_outcome(vectors, monkey
     runs = Evaluation(target, [one, one, other, one], [0, 2, 4, 3], CPU, splits=3)
     found = [scores["random_10"] for scores in measure(["random-10-10-80"], runs)]
     assert calls == [[0, 2], [1]]
-    first = random_10_accuracy(torch.from_numpy(many[0]), labels, [0, 2])
-    assert found == [first[0], first[1], random_10_accuracy(torch.from_numpy(many[1]), labels, [1])[0], first[0]]
+    exclude = tuning_nodes(len(labels))
+    first = random_10_accuracy(torch.from_numpy(many[0]), labels, [0, 2], exclude)
+    second = random_10_accuracy(torch.from_numpy(many[1]), labels, [1], exclude)
+    assert found == [first[0], first[1], second[0], first[0]]
 
 
 def test_both_svm_protocols_come_from_one_cross_validation(vectors, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,12 +122,12 @@ def test_predictions_are_scored_directly(vectors) -> None:
 
 
 @pytest.mark.parametrize("public", [False, True])
-def test_predictions_on_random_splits_are_scored_without_nodes_that_chose_the_defaults(vectors, public: bool) -> None:
+def test_predictions_on_random_splits_are_scored_without_nodes_used_for_tuning(vectors, public: bool) -> None:
     labels = vectors[1]
     data = replace(dataset("node", labels), splits=SPLITS if public else None)
-    # On a graph with a public split, all but its test nodes chose the defaults.
-    chosen = np.setdiff1d(np.arange(len(labels)), SPLITS["test"]) if public else tuning_nodes(len(labels))
-    scored = [np.setdiff1d(split["test"], chosen) for split in random_splits(labels, count=3)]
+    # On a graph with a public split, all but its test nodes were used for tuning.
+    used = np.setdiff1d(np.arange(len(labels)), SPLITS["test"]) if public else tuning_nodes(len(labels))
+    scored = [np.setdiff1d(split["test"], used) for split in random_splits(labels, count=3)]
     outcomes = []
     for nodes in scored:
         guesses = (labels + 1) % 3  # all wrong but for half of the scored nodes

@@ -39,7 +39,7 @@ def test_10_10_80_is_the_converged_probe_on_each_split(blobs: tuple[torch.Tensor
         train, val, test = splits[number].values()
         test = np.setdiff1d(test, tuning_nodes(len(labels)))
         expected.append(100 * float(logistic_probe(codes, labels, train, test, val=val)))
-    assert random_10_accuracy(codes, labels, [0, 3]) == pytest.approx(expected)
+    assert random_10_accuracy(codes, labels, [0, 3], tuning_nodes(len(labels))) == pytest.approx(expected)
     assert expected[0] != expected[1]
 
 
@@ -49,7 +49,7 @@ def test_20_80_chooses_the_strength_by_folds_of_the_train_nodes(
 ) -> None:
     monkeypatch.setattr(random_probe, "STRENGTHS", GRID)
     codes, labels = blobs
-    found = random_20_accuracy(codes, labels, [1, 2])
+    found = random_20_accuracy(codes, labels, [1, 2], tuning_nodes(len(labels)))
     train, _, test = random_splits(labels, train_fraction=0.2, val_fraction=0.0, count=3)[2].values()
     points = codes.double().numpy()
     points = points - points[train].mean(0)
@@ -72,7 +72,7 @@ def machine(C: float) -> LogisticRegression:
 
 
 @pytest.mark.parametrize("accuracy", [random_10_accuracy, random_20_accuracy])
-def test_nodes_that_chose_the_defaults_are_never_scored(accuracy: Callable[..., np.ndarray]) -> None:
+def test_excluded_nodes_are_not_scored(accuracy: Callable[..., np.ndarray]) -> None:
     labels = np.arange(200) % 2
     codes = torch.from_numpy(labels[:, None] * 2.0 - 1.0)
     hidden = tuning_nodes(200)
@@ -84,9 +84,10 @@ def test_nodes_that_chose_the_defaults_are_never_scored(accuracy: Callable[..., 
     untouched = np.setdiff1d(hidden, np.concatenate([split[part] for part in parts]))
     assert 0 < len(untouched) < 40  # some are train or val nodes
     codes[untouched] *= -1  # all predicted wrong
-    assert accuracy(codes, labels, [0]).tolist() == [100.0]
-    codes[np.setdiff1d(split["test"], hidden)[:16]] *= -1
+    assert accuracy(codes, labels, [0], hidden).tolist() == [100.0]
     assert accuracy(codes, labels, [0])[0] < 100
+    codes[np.setdiff1d(split["test"], hidden)[:16]] *= -1
+    assert accuracy(codes, labels, [0], hidden)[0] < 100
 
 
 def test_a_class_with_one_train_node_does_not_stop_the_folds() -> None:

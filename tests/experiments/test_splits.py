@@ -91,14 +91,14 @@ def test_each_training_runs_once_and_every_split_is_a_line(add: Any, ledger: Led
     assert sorted(lines) == [(row, seed) for row in ("seeded", "unseeded") for seed in range(6)]
     cora = load("cora-linqs", places["data_root"])
     assert cora.splits is not None
-    unscored = np.setdiff1d(np.arange(cora.graph.nodes), cora.splits["test"])
+    exclude = np.setdiff1d(np.arange(cora.graph.nodes), cora.splits["test"])
     method = METHODS["recorded"]
     for run in range(6):
         (outcome,) = method.outcomes(cora, Settings(), None, [run // 3], None)  # type: ignore[arg-type]
         codes = torch.from_numpy(outcome.points())
         expected = {
-            "random_10": random_10_accuracy(codes, cora.target, [run % 3], unscored)[0],
-            "random_20": random_20_accuracy(codes, cora.target, [run % 3], unscored)[0],
+            "random_10": random_10_accuracy(codes, cora.target, [run % 3], exclude)[0],
+            "random_20": random_20_accuracy(codes, cora.target, [run % 3], exclude)[0],
         }
         assert lines["seeded", run].scores == pytest.approx(expected)
     scores = [lines["unseeded", run].scores for run in range(6)]

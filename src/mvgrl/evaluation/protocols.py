@@ -148,7 +148,7 @@ def _probe_with_share(evaluation: Evaluation) -> list[Scores]:
 
 
 def _random_10(evaluation: Evaluation) -> list[Scores]:
-    return _on_random_splits(evaluation, _choosing_nodes(evaluation.dataset))
+    return _on_random_splits(evaluation, _nodes_used_for_tuning(evaluation.dataset))
 
 
 def _every_10(evaluation: Evaluation) -> list[Scores]:
@@ -159,30 +159,31 @@ def _every_10(evaluation: Evaluation) -> list[Scores]:
 def _random_20(evaluation: Evaluation) -> list[Scores]:
     if evaluation.predicted:  # supervised methods need validation nodes
         return [{} for _ in evaluation.seeds]
-    return _over_splits(evaluation, "random_20", random_20_accuracy, _choosing_nodes(evaluation.dataset))
+    return _over_splits(evaluation, "random_20", random_20_accuracy, _nodes_used_for_tuning(evaluation.dataset))
 
 
-def _choosing_nodes(dataset: Dataset) -> np.ndarray:
-    """Return the nodes whose labels chose the default settings, which are not scored."""
+def _nodes_used_for_tuning(dataset: Dataset) -> np.ndarray:
+    """Return the nodes whose labels were used to choose the default settings."""
     if dataset.splits is None:
         return tuning_nodes(len(dataset.target))
     return np.setdiff1d(np.arange(len(dataset.target)), dataset.splits["test"])
 
 
-def _on_random_splits(evaluation: Evaluation, unscored: ArrayLike) -> list[Scores]:
+def _on_random_splits(evaluation: Evaluation, exclude: ArrayLike) -> list[Scores]:
+    """Score vectors or predictions on splits 10/10/80, except on the nodes to exclude."""
     if not evaluation.predicted:
-        return _over_splits(evaluation, "random_10", random_10_accuracy, unscored)
+        return _over_splits(evaluation, "random_10", random_10_accuracy, exclude)
     found, truth = [], evaluation.dataset.target
     for seed, classes in evaluation.predictions():
         number = seed % evaluation.splits
         nodes = random_splits(evaluation.dataset.labels, count=number + 1)[number]["test"]
-        nodes = np.setdiff1d(nodes, np.asarray(unscored, dtype=np.int64))
+        nodes = np.setdiff1d(nodes, np.asarray(exclude, dtype=np.int64))
         found.append({"random_10": 100.0 * float((classes[nodes] == truth[nodes]).mean())})
     return found
 
 
 def _over_splits(
-    evaluation: Evaluation, name: str, accuracy: Callable[..., np.ndarray], unscored: ArrayLike
+    evaluation: Evaluation, name: str, accuracy: Callable[..., np.ndarray], exclude: ArrayLike
 ) -> list[Scores]:
     """Score each distinct outcome on the splits of its seeds, all splits together."""
     numbers = [seed % evaluation.splits for seed in evaluation.seeds]
@@ -192,7 +193,7 @@ def _over_splits(
     for outcome in {id(one): one for one in evaluation.outcomes}.values():
         found = wanted[id(outcome)]
         codes = torch.from_numpy(outcome.points()).to(evaluation.device)
-        scores = accuracy(codes, evaluation.dataset.labels, list(found), unscored)
+        scores = accuracy(codes, evaluation.dataset.labels, list(found), exclude)
         found.update(zip(found, scores.tolist(), strict=True))
     return [{name: wanted[id(one)][number]} for one, number in zip(evaluation.outcomes, numbers, strict=True)]
 

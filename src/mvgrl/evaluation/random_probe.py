@@ -38,18 +38,18 @@ def tuning_nodes(nodes: int) -> np.ndarray:
 
 
 def random_10_accuracy(
-    codes: Tensor, labels: np.ndarray, numbers: Sequence[int], unscored: ArrayLike | None = None
+    codes: Tensor, labels: np.ndarray, numbers: Sequence[int], exclude: ArrayLike = ()
 ) -> np.ndarray:
     """Compute the test accuracy, in percent, on each numbered split into 10 % train, 10 % val and 80 % test nodes.
 
-    The strength is chosen on the val nodes. The nodes ``unscored``, by default the tuning nodes, are not scored. Nodes
-    with an unknown label (NaN) are in no split.
+    The strength is chosen on the val nodes. Test nodes in ``exclude`` are not scored. Nodes with an unknown label (NaN)
+    are in no split.
 
     >>> codes, labels = torch.tensor([[-1.0], [1.0]] * 50), np.array([0, 1] * 50)
     >>> random_10_accuracy(codes, labels, [0, 7]).tolist()
     [100.0, 100.0]
     """
-    scored, known = _scored_nodes(len(labels), unscored), is_known(labels)
+    scored, known = _scored_nodes(len(labels), exclude), is_known(labels)
     if not known.all():
         codes, labels, scored = codes[torch.from_numpy(known).to(codes.device)], labels[known], scored[known]
     truth, found = np.unique(labels, return_inverse=True)[1], []
@@ -65,18 +65,17 @@ def random_10_accuracy(
 
 
 def random_20_accuracy(
-    codes: Tensor, labels: np.ndarray, numbers: Sequence[int], unscored: ArrayLike | None = None
+    codes: Tensor, labels: np.ndarray, numbers: Sequence[int], exclude: ArrayLike = ()
 ) -> np.ndarray:
     """Compute the test accuracy, in percent, on each numbered split into 20 % train and 80 % test nodes.
 
-    The strength is chosen by five folds of the train nodes. The nodes ``unscored``, by default the tuning nodes, are
-    not scored.
+    The strength is chosen by five folds of the train nodes. Test nodes in ``exclude`` are not scored.
 
     >>> codes, labels = torch.tensor([[-1.0], [1.0]] * 50), np.array([0, 1] * 50)
     >>> random_20_accuracy(codes, labels, [0, 7]).tolist()
     [100.0, 100.0]
     """
-    truth, found, scored = np.unique(labels, return_inverse=True)[1], [], _scored_nodes(len(labels), unscored)
+    truth, found, scored = np.unique(labels, return_inverse=True)[1], [], _scored_nodes(len(labels), exclude)
     for stack, orders, (trained, _) in _stacks(codes, truth, numbers, 0.2, 0.0):
         classes = truth[orders[0]][:trained]
         points, others = principal_axes(stack, np.arange(trained), np.arange(trained, len(truth)), stack.device)
@@ -117,10 +116,10 @@ def _stacks(
         yield codes[torch.from_numpy(every).to(codes.device)], every, counts
 
 
-def _scored_nodes(count: int, unscored: ArrayLike | None) -> np.ndarray:
+def _scored_nodes(count: int, exclude: ArrayLike) -> np.ndarray:
     """Return a mask of the nodes that are scored."""
     mask = np.ones(count, dtype=bool)
-    mask[tuning_nodes(count) if unscored is None else np.asarray(unscored, dtype=np.int64)] = False
+    mask[np.asarray(exclude, dtype=np.int64)] = False
     return mask
 
 
