@@ -91,11 +91,11 @@ def test_propagated_features_of_all_views_weigh_less_than_the_codes_together(vie
     assert first == propagated[0]
 
 
-def test_positions_are_only_propagated_and_weigh_as_much_as_the_codes_together() -> None:
+def test_propagated_positions_weigh_as_much_as_the_codes_together() -> None:
     beside = Propagated.fit(node_inputs(word_graph(30, 256), features="position"))
-    assert not beside.raw
-    assert len(beside.bases) == 2
-    assert sum(weight**2 for weight in beside.weights) == pytest.approx(1.0)
+    assert beside.names(Settings()) == ["raw positions", "propagated: adjacency", "propagated: ppr"]
+    assert beside.weights == pytest.approx([0.5**0.5] * 3)
+    assert not beside.may_be_noise
 
 
 def test_a_basis_is_used_for_a_new_graph() -> None:

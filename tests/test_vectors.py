@@ -14,8 +14,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from sklearn.neighbors import NearestCentroid
 
+from mvgrl.beside import Propagated
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
+from mvgrl.inputs import Inputs
 from mvgrl.pretrained import load_model, save_model
 from mvgrl.settings import CODES, JOINS, Output, Settings
 from mvgrl.training import Trained, fit
@@ -129,6 +131,7 @@ def test_positions_are_weighted_alike_on_every_graph() -> None:
     graph = Graph(random_graph().adjacency)
     trained = fit(graph, Settings(**QUICK, features="position"), device="cpu")
     assert list(trained.compose(Output()).parts(trained.model.settings, 0))[2:] == [
+        "raw positions",
         "propagated: adjacency",
         "propagated: ppr",
     ]
@@ -354,7 +357,12 @@ def changed(folder: Path, values: dict[str, torch.Tensor | None]) -> None:
 def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path: Path, monkeypatch) -> None:
     """The third format of models has propagated features only."""
     trained, graph = trained_on("node")
-    monkeypatch.setattr("mvgrl.beside.has_raw", lambda settings: False)
+    now = Propagated.fit
+
+    def without_raw(inputs: Inputs) -> Propagated:
+        return replace(now(inputs), bases=now(inputs).bases[1:], raw=False)
+
+    monkeypatch.setattr(Propagated, "fit", without_raw)
     expected = trained.vectors()
     save_model(trained, tmp_path / "model")
     monkeypatch.undo()

@@ -27,13 +27,11 @@ from mvgrl.vector_space import leading_directions
 
 @dataclass(frozen=True)
 class Propagated:
-    """Features, raw and propagated over every view, at unit length; 256 components where there are more.
-
-    Positions are only propagated: they already describe the surroundings of a node.
-    """
+    """Features, raw and propagated over every view, at unit length; 256 components where there are more."""
 
     bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features as they are
-    raw: bool = True  # whether the first part is the raw features
+    positions: bool = False  # whether the features are positions in the graph
+    raw: bool = True  # whether the first part is the raw features; False only in older files
 
     components: ClassVar[int] = PROPAGATED
 
@@ -41,35 +39,34 @@ class Propagated:
     def fit(cls, inputs: Inputs) -> Propagated:
         """Find the leading components of the raw and propagated features of the training graph."""
         shape, device = inputs.features.shape, inputs.device
-        raw = has_raw(inputs.settings)
-        products = _products(inputs, raw=raw)
+        products, positions = _products(inputs), are_positions(inputs.settings)
         if shape[1] <= cls.components:
-            return cls(tuple(None for _ in products), raw)
+            return cls(tuple(None for _ in products), positions)
         bases = (leading_directions(product, shape, cls.components, device) for product in products)
-        return cls(tuple(bases), raw)
+        return cls(tuple(bases), positions)
 
     def parts(self, inputs: Inputs) -> list[Tensor]:
         """Return the components of every part, nodes × components each."""
         every = torch.eye(inputs.features.shape[1], device=inputs.device)
         bases = (every if basis is None else basis for basis in self.bases)
-        products = _products(inputs, raw=self.raw)
+        products = _products(inputs)[0 if self.raw else 1 :]
         return [normalize(product(basis)) for product, basis in zip(products, bases, strict=True)]
 
     def names(self, settings: Settings) -> list[str]:
         """Return the names of the parts."""
-        first = ["raw features"] if self.raw else []
+        first = [f"raw {'positions' if self.positions else 'features'}"] if self.raw else []
         return first + [f"propagated: {view}" for view in settings.views]
 
     @property
     def weights(self) -> list[float]:
         """The weight of every part: propagated features of all views weigh 0.7 together, and propagated positions 1."""
         views = len(self.bases) - self.raw
-        return [(0.7 if self.raw else 1.0) * views**-0.5] * len(self.bases)
+        return [(1.0 if self.positions else 0.7) * views**-0.5] * len(self.bases)
 
     @property
     def may_be_noise(self) -> bool:
         """Whether some parts may be mostly noise, so that parts are weighted by what survives propagation."""
-        return self.raw
+        return not self.positions
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""
@@ -78,15 +75,15 @@ class Propagated:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Propagated:
         """Rebuild ``count`` parts from a file, for features of ``width`` columns; older files have one fewer."""
-        raw = count == len(settings.views) + 1
+        positions, raw = are_positions(settings), count == len(settings.views) + 1
         if not raw and count != len(settings.views):
             raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
         if width <= cls.components:
-            return cls((None,) * count, raw)
+            return cls((None,) * count, positions, raw)
         names = [f"basis.{part}" for part in range(count)]
         for name in names:
             _check_basis(name, tensors[name], width)
-        return cls(tuple(tensors[name] for name in names), raw)
+        return cls(tuple(tensors[name] for name in names), positions, raw)
 
     def widths(self, width: int) -> list[int]:
         """Return the columns of every part, for features of ``width`` columns."""
@@ -97,9 +94,9 @@ class Propagated:
         return replace(self, bases=tuple(basis if basis is None else basis.to(device) for basis in self.bases))
 
 
-def has_raw(settings: Settings) -> bool:
-    """Whether the raw features belong beside the codes: all but positions do."""
-    return settings.features not in POSITIONS
+def are_positions(settings: Settings) -> bool:
+    """Whether the features are positions in the graph: smooth by construction, so none of them is noise."""
+    return settings.features in POSITIONS
 
 
 @dataclass(frozen=True)
@@ -188,9 +185,10 @@ Beside: TypeAlias = "Propagated | Counts"
 KINDS: dict[str, type[Propagated] | type[Counts]] = {"propagated": Propagated, "counts": Counts}
 
 
-def _products(inputs: Inputs, *, raw: bool) -> list[Callable[[Tensor], Tensor]]:
+def _products(inputs: Inputs) -> list[Callable[[Tensor], Tensor]]:
     """Return the products of the features, raw and propagated over every view, with a matrix of directions."""
-    steps = [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
+    steps = [(inputs.views[0], 0)]
+    steps += [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
 
     def propagation(view: Matrix, count: int) -> Callable[[Tensor], Tensor]:
         def product(directions: Tensor) -> Tensor:
@@ -201,8 +199,7 @@ def _products(inputs: Inputs, *, raw: bool) -> list[Callable[[Tensor], Tensor]]:
 
         return product
 
-    first = [propagation(inputs.views[0], 0)] if raw else []
-    return first + [propagation(view, count) for view, count in steps]
+    return [propagation(view, count) for view, count in steps]
 
 
 def _features(inputs: Inputs) -> sp.csr_array:

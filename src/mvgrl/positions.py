@@ -1,9 +1,9 @@
 """Positional features: where a node is in its graph, for graphs whose nodes have no features.
 
-A position is the node's row in a low-rank factorisation of log-transformed personalised PageRank, so nodes with similar
-neighbourhoods have similar positions. It is the matrix that random-walk embeddings factorise implicitly (Qiu et al.,
-"Network Embedding as Matrix Factorization", WSDM 2018), with PageRank in place of a window of steps, sparse, and so in
-time and memory linear in the edges.
+A position is the node's row of log-transformed personalised PageRank, reduced to its leading components, so nodes with
+similar neighbourhoods have similar positions. Random-walk embeddings factorise such a matrix implicitly (Qiu et al.,
+"Network Embedding as Matrix Factorization", WSDM 2018). Here PageRank takes the place of a window of steps, and the
+matrix is sparse, so time and memory are linear in the edges.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mvgrl.views.adjacency import with_self_loops
 logger = logging.getLogger(__name__)
 
 KINDS = ("position", "position+degree")
-DIMENSIONS = 256
+DIMENSIONS = 512
 SIMILARITY = PPR(alpha=0.1, top_k=128)
 _STORED = ("positions", "factors", "likeness", "degree_scale")
 _ROUNDS = 10  # of averaging over neighbours, to place new nodes that have no known neighbour
@@ -155,11 +155,11 @@ def positions(graph: Graph) -> np.ndarray:
     """Return the positions of the nodes of a graph, nodes × dimensions; fewer dimensions for a small graph."""
     similarity = log_similarity(graph)
     matrix = SparseMatrix.from_scipy(similarity, symmetric=True)
-    directions = leading_directions(matrix.__matmul__, matrix.shape, DIMENSIONS, torch.device("cpu"))
-    strength = (matrix.multiply(directions)).norm(dim=0)
-    found = (directions * strength.sqrt()).numpy()
-    size = np.sqrt((found**2).sum(axis=1).mean())
-    return np.asarray(found / size if size > 0 else found, dtype=np.float32)
+    multiply, device = matrix.multiply, torch.device("cpu")
+    found = leading_directions(multiply, matrix.shape, DIMENSIONS, device, symmetric=True)
+    found *= multiply(found).norm(dim=0)
+    size = found.norm() / graph.nodes**0.5
+    return np.asarray(found.div_(size) if size > 0 else found)
 
 
 def log_similarity(graph: Graph) -> sp.csr_array:

@@ -203,12 +203,18 @@ def mixed(columns: Tensor, first: int = _BLOCK) -> Tensor:
 
 
 def leading_directions(
-    product: Callable[[Tensor], Tensor], shape: tuple[int, int], count: int, device: torch.device
+    product: Callable[[Tensor], Tensor],
+    shape: tuple[int, int],
+    count: int,
+    device: torch.device,
+    *,
+    symmetric: bool = False,
 ) -> Tensor:
     """Return the leading right singular vectors of a matrix that is given by its product, columns × count.
 
     By randomised subspace iteration (Halko, Martinsson, Tropp 2011), with the same random numbers every time. The
-    product with the transpose is the gradient of the product, so the matrix itself is never formed.
+    product with the transpose is the gradient of the product, so the matrix itself is never formed; for a symmetric
+    matrix it is the product again, which takes less memory.
 
     >>> matrix = torch.tensor([[0.0, 5.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
     >>> leading_directions(lambda right: matrix @ right, (3, 3), 2, torch.device("cpu")).round(decimals=3).abs()
@@ -217,11 +223,15 @@ def leading_directions(
             [0., 1.]])
     """
     sampled = min(*shape, count + _OVERSAMPLED)
-    start = np.random.default_rng(0).standard_normal((shape[1], sampled), dtype=np.float32)
-    right = torch.from_numpy(start).to(device)
+    rng = np.random.default_rng(0)
+    right = torch.from_numpy(rng.standard_normal((shape[1], sampled), dtype=np.float32)).to(device)
     with torch.inference_mode(False), torch.enable_grad():  # callers may have turned gradients off
         for _ in range(_ITERATIONS):
-            right = torch.linalg.qr(right.detach()).Q.requires_grad_()
+            right = torch.linalg.qr(right.detach()).Q
+            if symmetric:
+                right = product(torch.linalg.qr(product(right)).Q)
+                continue
+            right.requires_grad_()
             left = product(right)
             # The gradient of a sum, as torch imports SymPy where the gradient of the output is given.
             (right,) = torch.autograd.grad((left * torch.linalg.qr(left.detach()).Q).sum(), right)

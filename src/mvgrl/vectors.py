@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mvgrl.beside import KINDS, Beside, has_raw
+from mvgrl.beside import KINDS, Beside, are_positions
 from mvgrl.errors import InputError
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
@@ -126,7 +126,7 @@ def describe(settings: Settings, output: Output, rows: int) -> str:
     *first, last = [view.name for view in settings.views]
     views = f"{', '.join(first)} and {last}" if first else last
     codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
-    propagated = "raw and propagated features" if has_raw(settings) else "propagated positions"
+    propagated = f"raw and propagated {'positions' if are_positions(settings) else 'features'}"
     beside = {"none": "", "counts": ", counts of substructures", "propagated": f", {propagated}"}[output.beside]
     length = str(output.dim) if output.dim < rows else f"up to {rows}"  # a few points span no more dimensions
     if not output.dim:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mvgrl.beside import Propagated, has_raw
+from mvgrl.beside import Propagated
 from mvgrl.model import MVGRL
 from mvgrl.outofcore.adjacency import StoredAdjacency
 from mvgrl.outofcore.features import StoredFeatures
@@ -89,12 +89,11 @@ class VectorStage:
         if self.composition is not None:
             assert isinstance(self.composition.beside, Propagated)
             return self.composition.beside
-        width, raw = self.features.shape[1], has_raw(self.model.settings)
-        numbers = [*([None] if raw else []), *range(len(self.views))]
+        width, numbers = self.features.shape[1], [None, *range(len(self.views))]
         if width <= Propagated.components:
-            return Propagated((None,) * len(numbers), raw)
+            return Propagated((None,) * len(numbers))
         reduced = self._leading() if width > _WIDEST else None
-        return Propagated(tuple(self._basis(number, reduced) for number in numbers), raw)
+        return Propagated(tuple(self._basis(number, reduced) for number in numbers))
 
     def _basis(self, number: int | None, reduced: Tensor | None) -> Tensor:
         """Find the leading directions of the raw features, or of those propagated over a view."""
