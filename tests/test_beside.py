@@ -163,8 +163,8 @@ def test_counts_are_those_of_a_dictionary_of_shared_colours(graphs: tuple[Graph,
     table, share = naive_counts(graphs)
     assert len(beside.colours) == table.shape[1]
     assert beside.share == pytest.approx(share)
-    assert beside.weights == pytest.approx([2 * share])
-    (part,) = beside.parts(inputs)
+    assert beside.weights == pytest.approx([share, 4.0])
+    part, _ = beside.parts(inputs)
     assert part.shape == (len(graphs), min(table.shape))
     np.testing.assert_allclose(part @ part.T, table @ table.T, atol=1e-4)
 
@@ -172,11 +172,12 @@ def test_counts_are_those_of_a_dictionary_of_shared_colours(graphs: tuple[Graph,
 def test_a_new_graph_alone_has_the_counts_it_has_in_its_set() -> None:
     graphs = SETS["rings and paths"]
     beside = Counts.fit(graph_inputs(*graphs))
-    (together,) = beside.parts(graph_inputs(*graphs))
+    together = beside.parts(graph_inputs(*graphs))
     for number, graph in enumerate(graphs):
         inputs = graph_inputs(*graphs)
         alone = prepare(graph, inputs.settings, device="cpu", encoder=inputs.encoder)
-        torch.testing.assert_close(beside.parts(alone)[0], together[[number]], atol=1e-5, rtol=0)
+        for one, all_graphs in zip(beside.parts(alone), together, strict=True):
+            torch.testing.assert_close(one, all_graphs[[number]], atol=1e-5, rtol=0)
 
 
 def test_unseen_colours_are_ignored() -> None:
@@ -185,14 +186,14 @@ def test_unseen_colours_are_ignored() -> None:
     beside = Counts.fit(inputs)
     only_unseen = Graph.from_edges(*np.triu_indices(8, k=1))  # a clique: no training graph has a node of degree 7
     new = prepare(Graph.join([only_unseen, ring(4)]), inputs.settings, device="cpu", encoder=inputs.encoder)
-    (part,) = beside.parts(new)
+    part, _ = beside.parts(new)
     assert part[0].tolist() == [0.0] * part.shape[1]
     torch.testing.assert_close(part[1], beside.parts(inputs)[0][1], atol=1e-5, rtol=0)
 
 
 def test_graphs_without_a_shared_colour_have_counts_of_no_weight() -> None:
     beside = Counts.fit(inputs := graph_inputs(path(3, "ABC"), ring(3, "DEF")))
-    assert beside.weights == [0.0]
+    assert beside.weights == [0.0, 4.0]
     assert bool(beside.parts(inputs)[0].isfinite().all())
 
 
@@ -214,5 +215,36 @@ def test_the_most_frequent_colours_are_used_where_there_are_too_many(monkeypatch
     owners = Counter(colour for count in counts for colour in count).most_common()
     assert [graphs_with_it for _, graphs_with_it in owners[:4]] == [6, 5, 5, 4]
     table = np.sqrt([[count[colour] for colour, _ in owners[:3]] for count in counts])
-    (part,) = few.parts(inputs)
+    part, _ = few.parts(inputs)
     np.testing.assert_allclose(part @ part.T, table @ table.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("graphs", SETS.values(), ids=list(SETS))
+def test_the_histogram_counts_degrees_and_labels(graphs: tuple[Graph, ...]) -> None:
+    inputs = graph_inputs(*graphs)
+    histogram = Counts.fit(inputs).parts(inputs)[1].numpy()
+    wanted = []
+    for graph in graphs:
+        degrees = Counter(np.diff(graph.adjacency.indptr).tolist())
+        labels = Counter([] if graph.node_labels is None else graph.node_labels.tolist())
+        wanted.append([*(degrees[one] for one in range(101)), *(labels[one] for one in "CNO")])
+    with_labels = graphs[0].node_labels is not None
+    np.testing.assert_array_equal(histogram[:, :101], np.array(wanted)[:, :101])
+    assert histogram.shape[1] == 101 + 3 * with_labels
+    if with_labels:  # in the order of their hashes
+        assert sorted(histogram[:, 101:].T.tolist()) == sorted(np.array(wanted)[:, 101:].T.tolist())
+
+
+def test_a_label_that_no_training_graph_has_is_not_counted() -> None:
+    inputs = graph_inputs(*SETS["labels"])
+    beside = Counts.fit(inputs)
+    new = prepare(path(3, "CCX"), inputs.settings, device="cpu", encoder=inputs.encoder)
+    assert beside.parts(new)[1][0, 101:].sum() == 2
+
+
+def test_the_histogram_has_the_labels_that_most_graphs_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counts, "most_labels", 2)
+    inputs = graph_inputs(*SETS["labels"])
+    found = Counts.fit(inputs).parts(inputs)[1][:, 101:].numpy()
+    counts = [Counter(graph.node_labels.tolist()) for graph in SETS["labels"]]  # C and N are in five graphs, O in three
+    assert sorted(found.T.tolist()) == sorted([[float(one[label]) for one in counts] for label in "CN"])

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sklearn.neighbors import NearestCentroid
 
-from mvgrl.beside import Propagated
+from mvgrl.beside import Counts, Propagated
 from mvgrl.errors import InputError, SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.inputs import Inputs
@@ -72,16 +72,18 @@ def test_vectors_of_nodes_have_the_codes_of_every_view_and_features_before_and_a
     np.testing.assert_allclose(composition.space.mean[:16], views.mean(0), atol=1e-5)
 
 
-def test_vectors_of_graphs_have_the_codes_of_every_layer_and_counts() -> None:
+def test_vectors_of_graphs_have_the_codes_of_every_layer_counts_and_a_histogram() -> None:
     trained, graph = trained_on("graph")
     composition = trained.compose(Output())
-    assert list(composition.parts(trained.model.settings, 0)) == ["codes: adjacency", "codes: ppr", "counts"]
-    *codes, counts = composition.space.widths
+    names = ["codes: adjacency", "codes: ppr", "counts", "histogram"]
+    assert list(composition.parts(trained.model.settings, 0)) == names
+    *codes, counts, histogram = composition.space.widths
     assert codes == [16, 16]  # two layers
     assert counts == min(graph.count, len(composition.beside.colours))
+    assert histogram == 101  # degrees; the nodes have no labels
     sums = trained.represent(output=Output(preset="paper", codes="layers", join="concatenate"))[1]
-    roots = np.sign(sums) * np.sqrt(np.abs(sums))
-    np.testing.assert_allclose(composition.space.mean[:32], roots.mean(0), atol=1e-5)
+    logarithms = np.sign(sums) * np.log1p(np.abs(sums))
+    np.testing.assert_allclose(composition.space.mean[:32], logarithms.mean(0), atol=1e-5)
 
 
 def lengths_in_the_vector(trained: Trained) -> np.ndarray:
@@ -213,7 +215,7 @@ def test_what_belongs_to_the_other_task_is_rejected(task: str, beside: str) -> N
 def test_other_views_and_their_number_have_their_own_parts(task: str, views: tuple[str, ...]) -> None:
     trained, graph = trained_on(task, views=views)
     composition = trained.compose(Output())
-    others = len(views) + 1 if task == "node" else 1
+    others = len(views) + 1 if task == "node" else 2
     assert len(composition.space.widths) == len(views) + others
     assert np.isfinite(trained.vectors()).all()
     np.testing.assert_allclose(trained.vectors(graph), trained.vectors(), atol=1e-5)
@@ -227,7 +229,7 @@ def test_every_kind_of_codes_can_be_joined_with_other_parts(task: str, codes: st
     widths = trained.compose(output).space.widths
     count = 1 if join == "sum" else 2
     assert widths[:count] == (16 if codes == "layers" else 8,) * count
-    assert len(widths) == count + (3 if task == "node" else 1)
+    assert len(widths) == count + (3 if task == "node" else 2)
     vectors = trained.vectors(output=output)
     assert np.isfinite(vectors).all()
     assert np.linalg.matrix_rank(vectors) > 3
@@ -367,10 +369,27 @@ def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path
     save_model(trained, tmp_path / "model")
     monkeypatch.undo()
     config = tmp_path / "model" / "config.json"
-    config.write_text(config.read_text().replace("mvgrl-model-5", "mvgrl-model-3"))
+    config.write_text(config.read_text().replace("mvgrl-model-6", "mvgrl-model-3"))
     loaded = load_model(tmp_path / "model", device="cpu").trained
     np.testing.assert_array_equal(loaded.vectors(graph), expected)
     assert "raw features" not in loaded.compose(Output()).parts(loaded.model.settings, 0)
+
+
+def test_vectors_of_graphs_of_the_fifth_format_have_roots_and_no_histogram(tmp_path: Path, monkeypatch) -> None:
+    trained, graph = trained_on("graph")
+    now = Counts.fit
+    monkeypatch.setattr(Counts, "fit", lambda inputs: replace(now(inputs), labels=None))
+    trained.composition = replace(trained.compose(Output()), logarithms=False)
+    expected = trained.vectors()
+    save_model(trained, tmp_path / "model")
+    config = tmp_path / "model" / "config.json"
+    config.write_text(config.read_text().replace("mvgrl-model-6", "mvgrl-model-5"))
+    loaded = load_model(tmp_path / "model", device="cpu").trained
+    np.testing.assert_array_equal(loaded.vectors(graph), expected)
+    assert list(loaded.compose(Output()).parts(loaded.model.settings, 0))[2:] == ["counts"]
+    save_model(loaded, tmp_path / "again")  # in the present format
+    again = load_model(tmp_path / "again", device="cpu").trained
+    np.testing.assert_array_equal(again.vectors(graph), expected)
 
 
 def test_vectors_of_the_fourth_format_remain_principal_components(tmp_path: Path) -> None:
@@ -378,7 +397,7 @@ def test_vectors_of_the_fourth_format_remain_principal_components(tmp_path: Path
     save_model(trained, tmp_path / "model")
     changed(tmp_path / "model", {"mixed": None})
     config = tmp_path / "model" / "config.json"
-    config.write_text(config.read_text().replace("mvgrl-model-5", "mvgrl-model-4"))
+    config.write_text(config.read_text().replace("mvgrl-model-6", "mvgrl-model-4"))
     found = load_model(tmp_path / "model", device="cpu").trained.vectors(graph)
     space = trained.compose(Output()).space
     np.testing.assert_allclose(

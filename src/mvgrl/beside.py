@@ -1,7 +1,8 @@
 """What stands beside the trained codes in a vector: knowledge of the graph that needs no training.
 
-For nodes, their features, raw and propagated over every view. For graphs, counts of substructures. Both are
-compressed to their leading components, which are learned from the training graphs and saved with the model.
+For nodes, their features, raw and propagated over every view. For graphs, counts of substructures, and a histogram of
+labels and degrees. Features and counts are compressed to their leading components, which are learned from the training
+graphs and saved with the model.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.graphs import Graph
+from mvgrl.graphs.histograms import DEGREE_CAP, degree_counts
 from mvgrl.graphs.refinement import wl_counts
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix, SparseMatrix
@@ -101,21 +103,24 @@ def are_positions(settings: Settings) -> bool:
 
 @dataclass(frozen=True)
 class Counts:
-    """Square roots of Weisfeiler–Lehman counts, compressed to 1,024 components.
+    """Square roots of Weisfeiler–Lehman counts, compressed to 1,024 components; and a histogram of labels and degrees.
 
     A colour that a single graph has says nothing about others and is left out. The more colours are unique, the less
-    the counts weigh: in sets of large graphs without labels nearly all are.
+    the counts weigh: in sets of large graphs without labels nearly all are. The histogram weighs most: where there are
+    few graphs, a strongly regularised classifier then uses little else, and others still see the rest.
     """
 
     colours: Tensor  # the columns of the counts that are used, sorted
     basis: Tensor  # colours × components
     share: float  # of the nodes whose colour of the last round is in another graph, too
     one_hot: bool = False  # the features are one-hot encoded labels, and the first colours
+    labels: Tensor | None = None  # the columns of the labels in the histogram, sorted; None: there is no histogram
 
     components: ClassVar[int] = 1024
     most_colours: ClassVar[int] = 2**14
     columns: ClassVar[int] = 2**40  # that the colours are hashed to: enough for no two to share one
     rounds: ClassVar[int] = 3
+    most_labels: ClassVar[int] = 256  # in the histogram
 
     @classmethod
     def fit(cls, inputs: Inputs) -> Counts:
@@ -126,27 +131,35 @@ class Counts:
             wl_counts(graph, rounds=rounds, columns=cls.columns) for rounds in (cls.rounds, cls.rounds - 1)
         )
         share = (_shared(every) - _shared(earlier)) / graph.nodes
-        known, graphs = np.unique(every.indices, return_counts=True)
-        order = np.argsort(-graphs, kind="stable")[: cls.most_colours]
-        colours = np.sort(known[order[graphs[order] >= min(2, graphs.max())]])
-        counts = _roots(every, colours).to(inputs.device)
-        basis = leading_directions(counts.__matmul__, counts.shape, cls.components, inputs.device)
-        return cls(torch.from_numpy(colours), basis, float(share), one_hot)
+        colours, graphs = _most_common(every, cls.most_colours)
+        colours = np.sort(colours[graphs >= min(2, graphs.max())])
+        counts = _of_colours(every, colours).sqrt()
+        matrix = SparseMatrix.from_scipy(counts).to(inputs.device)
+        basis = leading_directions(matrix.__matmul__, matrix.shape, cls.components, inputs.device)
+        labels = np.empty(0, dtype=np.int64)
+        if graph.node_labels is not None:
+            labels = np.sort(_most_common(wl_counts(graph, rounds=0, columns=cls.columns), cls.most_labels)[0])
+        return cls(torch.from_numpy(colours), basis, float(share), one_hot, torch.from_numpy(labels))
 
     def parts(self, inputs: Inputs) -> list[Tensor]:
-        """Return the components of the counts, graphs × components."""
+        """Return the components of the counts, graphs × components, and the histogram, graphs × values."""
         graph = _with_labels(inputs) if self.one_hot else inputs.graph
-        counts = wl_counts(graph, rounds=self.rounds, columns=self.columns)
-        return [_roots(counts, self.colours.numpy()).to(inputs.device) @ self.basis]
+        counts = _of_colours(wl_counts(graph, rounds=self.rounds, columns=self.columns), self.colours.numpy()).sqrt()
+        found = [SparseMatrix.from_scipy(counts).to(inputs.device) @ self.basis]
+        if self.labels is not None:
+            labels = _of_colours(wl_counts(graph, rounds=0, columns=self.columns), self.labels.numpy()).toarray()
+            histogram = torch.from_numpy(np.hstack([degree_counts(graph), labels]))
+            found.append(histogram.to(inputs.device))
+        return found
 
     def names(self, settings: Settings) -> list[str]:
-        """Return the name of the part."""
-        return ["counts"]
+        """Return the names of the parts."""
+        return ["counts"] if self.labels is None else ["counts", "histogram"]
 
     @property
     def weights(self) -> list[float]:
-        """The weight of the counts: up to twice that of the codes."""
-        return [2 * self.share]
+        """The weights of the parts: counts at most that of the codes, the histogram four times as much."""
+        return [self.share] if self.labels is None else [self.share, 4.0]
 
     @property
     def may_be_noise(self) -> bool:
@@ -155,26 +168,30 @@ class Counts:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""
-        one_hot = {"one_hot": torch.ones(1)} if self.one_hot else {}
-        return {"colours": self.colours, "basis.0": self.basis, "share": torch.tensor([self.share])} | one_hot
+        found = {"colours": self.colours, "basis.0": self.basis, "share": torch.tensor([self.share])}
+        found |= {} if self.labels is None else {"labels": self.labels}
+        return found | ({"one_hot": torch.ones(1)} if self.one_hot else {})
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Counts:
-        """Rebuild from a file."""
-        if count != 1:
-            raise ValueError(f"counts are one part, not {count}")
+        """Rebuild from a file; older files have no histogram."""
+        labels = tensors.get("labels")
+        if count != (1 if labels is None else 2):
+            raise ValueError(f"there are {count} parts beside the codes")
         colours, basis, share = (tensors[name] for name in ("colours", "basis.0", "share"))
-        ordered = colours.dtype == torch.int64 and colours.ndim == 1 and bool((colours[1:] > colours[:-1]).all())
-        if not ordered or not len(colours):
-            raise ValueError("vector/colours are not sorted integers")
+        for name, columns in (("colours", colours), ("labels", labels)):
+            if columns is not None and not _are_sorted(columns):
+                raise ValueError(f"vector/{name} are not sorted integers")
+        if not len(colours):
+            raise ValueError("vector/colours is empty")
         if share.shape != (1,) or not 0 <= float(share) <= 1:
             raise ValueError("vector/share is not a share of 1")
         _check_basis("basis.0", basis, len(colours))
-        return cls(colours, basis, float(share), "one_hot" in tensors)
+        return cls(colours, basis, float(share), "one_hot" in tensors, labels)
 
     def widths(self, width: int) -> list[int]:
-        """Return the columns of the part."""
-        return [self.basis.shape[1]]
+        """Return the columns of every part."""
+        return [self.basis.shape[1]] + ([] if self.labels is None else [DEGREE_CAP + 1 + len(self.labels)])
 
     def to(self, device: torch.device | str) -> Counts:
         """Return the basis on another device."""
@@ -233,13 +250,25 @@ def _shared(counts: sp.csr_array) -> float:
     return float(counts.data[graphs[position] > 1].sum(dtype=np.float64))
 
 
-def _roots(counts: sp.csr_array, colours: np.ndarray) -> SparseMatrix:
-    """Return the square roots of the counts of some colours, graphs × colours: a root keeps large counts in bounds."""
+def _most_common(counts: sp.csr_array, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the colours that most graphs have, at most so many, and the number of these graphs."""
+    known, graphs = np.unique(counts.indices, return_counts=True)
+    order = np.argsort(-graphs, kind="stable")[:most]
+    return known[order], graphs[order]
+
+
+def _of_colours(counts: sp.csr_array, colours: np.ndarray) -> sp.csr_array:
+    """Return the counts of some colours, graphs × colours."""
+    if not len(colours):
+        return sp.csr_array((counts.shape[0], 0), dtype=counts.dtype)
     place = np.searchsorted(colours, counts.indices).clip(max=len(colours) - 1)
     kept = colours[place] == counts.indices
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    found = sp.csr_array((np.sqrt(counts.data[kept]), (rows[kept], place[kept])), shape=(counts.shape[0], len(colours)))
-    return SparseMatrix.from_scipy(found)
+    return sp.csr_array((counts.data[kept], (rows[kept], place[kept])), shape=(counts.shape[0], len(colours)))
+
+
+def _are_sorted(columns: Tensor) -> bool:
+    return columns.dtype == torch.int64 and columns.ndim == 1 and bool((columns[1:] > columns[:-1]).all())
 
 
 def _check_basis(name: str, basis: Tensor, rows: int) -> None:

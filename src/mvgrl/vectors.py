@@ -7,7 +7,7 @@ view, and what needs no training (beside.py). All parts are scaled and rotated t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -51,20 +51,23 @@ class Composition:
     output: Output  # with everything chosen
     beside: Beside | None
     space: VectorSpace
+    logarithms: bool = False  # of sums over graphs; square roots in older files
 
     @classmethod
     def fit(cls, model: MVGRL, inputs: Inputs, output: Output) -> Composition:
         """Learn components, scales and the rotation from the training graphs."""
         beside = KINDS[output.beside].fit(inputs) if output.beside in KINDS else None
-        parts = _parts(model, inputs, output, beside)
+        logarithms = inputs.settings.task == "graph"
+        parts = _parts(model, inputs, output, beside, logarithms=logarithms)
         weights = part_weights(len(parts), beside)
         if beside is not None and beside.may_be_noise:
             weights = weights_by_share(weights, _surviving_shares(parts, inputs))
-        return cls(output, beside, VectorSpace.fit(parts, weights))
+        return cls(output, beside, VectorSpace.fit(parts, weights), logarithms)
 
     def vectors(self, model: MVGRL, inputs: Inputs, output: Output) -> Tensor:
         """Return the vectors of the task for prepared graphs."""
-        found = self.space.transform(_parts(model, inputs, self.output, self.beside), output.dim)
+        parts = _parts(model, inputs, self.output, self.beside, logarithms=self.logarithms)
+        found = self.space.transform(parts, output.dim)
         return normalize(found) if output.unit_length else found
 
     def fits(self, output: Output) -> bool:
@@ -78,7 +81,8 @@ class Composition:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds; :meth:`from_tensors` reads it back."""
-        return (self.beside.tensors() if self.beside else {}) | self.space.tensors()
+        logarithms = {"logarithms": torch.ones(1)} if self.logarithms else {}
+        return (self.beside.tensors() if self.beside else {}) | self.space.tensors() | logarithms
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, output: Output) -> Composition:
@@ -87,14 +91,15 @@ class Composition:
         count = tensors["widths"].numel() - codes
         beside = None if kind is None else kind.from_tensors(tensors, settings, width, count)
         widths = [_code_width(settings, output)] * codes + ([] if beside is None else beside.widths(width))
-        composition = cls(output, beside, VectorSpace.from_tensors(tensors, widths))
+        composition = cls(output, beside, VectorSpace.from_tensors(tensors, widths), "logarithms" in tensors)
         if unknown := set(tensors) - set(composition.tensors()):
             raise ValueError(f"vector/{min(unknown)} is unknown")
         return composition
 
     def to(self, device: torch.device | str) -> Composition:
         """Return the composition on another device."""
-        return Composition(self.output, self.beside.to(device) if self.beside else None, self.space.to(device))
+        beside = self.beside.to(device) if self.beside else None
+        return replace(self, beside=beside, space=self.space.to(device))
 
 
 def code_names(settings: Settings, output: Output) -> list[str]:
@@ -127,7 +132,9 @@ def describe(settings: Settings, output: Output, rows: int) -> str:
     views = f"{', '.join(first)} and {last}" if first else last
     codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
     propagated = f"raw and propagated {'positions' if are_positions(settings) else 'features'}"
-    beside = {"none": "", "counts": ", counts of substructures", "propagated": f", {propagated}"}[output.beside]
+    beside = {"none": "", "counts": ", counts of substructures, histogram", "propagated": f", {propagated}"}[
+        output.beside
+    ]
     length = str(output.dim) if output.dim < rows else f"up to {rows}"  # a few points span no more dimensions
     if not output.dim:
         length = "all components"
@@ -143,11 +150,11 @@ def _code_width(settings: Settings, output: Output) -> int:
     return settings.hidden * (settings.layers if output.codes == "layers" else 1)
 
 
-def _parts(model: MVGRL, inputs: Inputs, output: Output, beside: Beside | None) -> list[Tensor]:
+def _parts(model: MVGRL, inputs: Inputs, output: Output, beside: Beside | None, *, logarithms: bool) -> list[Tensor]:
     """Return all parts, rows × columns each; the rows are nodes or graphs, depending on the task."""
     graphs = inputs.settings.task == "graph"
     with torch.inference_mode():
-        found = [_code_parts(model, batch, output, graphs=graphs) for batch in inputs.whole()]
+        found = [_code_parts(model, batch, output, graphs=graphs, logarithms=logarithms) for batch in inputs.whole()]
         parts = [torch.cat(rows) for rows in zip(*found, strict=True)]
         parts += beside.parts(inputs) if beside is not None else []
     for part in parts:
@@ -192,11 +199,13 @@ def check_finite_vectors(vectors: Tensor) -> None:
         )
 
 
-def _code_parts(model: MVGRL, batch: Batch, output: Output, *, graphs: bool) -> list[Tensor]:
-    """Return the codes of every view, or their sum; of sums over graphs, roots, which large graphs do not dominate."""
+def _code_parts(model: MVGRL, batch: Batch, output: Output, *, graphs: bool, logarithms: bool) -> list[Tensor]:
+    """Return the codes of every view, or their sum; of sums over graphs, logarithms, to keep large ones in bounds."""
     views = [_codes(model, layers, view, batch, output)[graphs] for layers, view in model.layer_codes(batch)]
     codes = [_join(views, output)] if output.join == "sum" else views
-    return [one.sign() * one.abs().sqrt() for one in codes] if graphs else codes
+    if not graphs:
+        return codes
+    return [one.sign() * (one.abs().log1p() if logarithms else one.abs().sqrt()) for one in codes]
 
 
 def _join(views: Sequence[Tensor], output: Output) -> Tensor:

@@ -100,7 +100,7 @@ def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, smal
     (line,) = [line for line in run(f"embed {many_graphs} -o r.csv {small}").err.splitlines() if "picked" in line]
     assert line == (
         "picked: task graph (6 graphs); degrees as features (none are given); ppr exact (199 entries); "
-        "vectors of up to 6: codes of adjacency and ppr, counts of substructures"
+        "vectors of up to 6: codes of adjacency and ppr, counts of substructures, histogram"
     )
 
 

@@ -174,9 +174,9 @@ def test_propagated_features_beside_the_codes_of_graphs_are_rejected(refused, ma
 def test_graphs_have_counts_beside_their_codes(run, many_graphs, small):
     outcome = run(f"embed {many_graphs} -o v.npy {small} --json")
     assert outcome.err.splitlines()[1].endswith(
-        "vectors of up to 6: codes of adjacency and ppr, counts of substructures"
+        "vectors of up to 6: codes of adjacency and ppr, counts of substructures, histogram"
     )
-    assert list(outcome.json["parts"]) == ["codes: adjacency", "codes: ppr", "counts"]
+    assert list(outcome.json["parts"]) == ["codes: adjacency", "codes: ppr", "counts", "histogram"]
 
 
 @pytest.mark.parametrize("flags", ["--join sum", "--codes encoded", "--beside none"])
@@ -216,7 +216,7 @@ def test_info_on_a_graph_says_what_its_vectors_would_be_made_of(run, graph, many
         "vectors of up to 12: codes of adjacency and ppr, raw and propagated features"
     )
     assert run(f"info {many_graphs} --json").json["picks"][-1] == (
-        "vectors of up to 6: codes of adjacency and ppr, counts of substructures"
+        "vectors of up to 6: codes of adjacency and ppr, counts of substructures, histogram"
     )
 
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mvgrl.datasets import Dataset
+from mvgrl.graphs.histograms import degree_counts, value_counts
 from mvgrl.methods.base import Context, Method, Outcome
 from mvgrl.settings import Output, Settings
-
-DEGREE_CAP = 100  # higher degrees share a column: REDDIT-BINARY has thousands, most of them once
 
 
 class Histogram(Method):
@@ -26,15 +25,8 @@ class Histogram(Method):
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
         graph = dataset.graph
-        columns = [np.minimum(graph.degrees, DEGREE_CAP)]
+        columns = [degree_counts(graph)]
         if graph.node_labels is not None:
-            columns.append(np.unique(graph.node_labels, return_inverse=True)[1])
-        owner = np.repeat(np.arange(graph.count), graph.sizes)
-        return [Outcome(np.concatenate([_counts(owner, one, graph.count) for one in columns], axis=1))]
-
-
-def _counts(owner: np.ndarray, values: np.ndarray, graphs: int) -> np.ndarray:
-    """Return how often each value occurs in each graph, graphs × values."""
-    counts = np.zeros((graphs, int(values.max()) + 1), dtype=np.float32)
-    np.add.at(counts, (owner, values), 1)
-    return counts
+            known, values = np.unique(graph.node_labels, return_inverse=True)
+            columns.append(value_counts(graph, values, len(known)))
+        return [Outcome(np.concatenate(columns, axis=1))]
