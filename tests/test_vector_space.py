@@ -136,6 +136,14 @@ def test_leading_directions_are_those_of_an_exact_decomposition() -> None:
     torch.testing.assert_close(found.T @ found, torch.eye(4), atol=1e-5, rtol=0)
 
 
+def test_leading_directions_of_a_symmetric_matrix_need_no_gradients() -> None:
+    some = points(60, 30)
+    matrix = some.T @ some
+    by_gradient = leading_directions(lambda right: matrix @ right, (30, 30), 4, CPU)
+    by_symmetry = leading_directions(lambda right: matrix @ right, (30, 30), 4, CPU, symmetric=True)
+    torch.testing.assert_close(by_symmetry, by_gradient, atol=1e-4, rtol=0)
+
+
 @pytest.mark.parametrize("shape", [(3, 30), (30, 3)])
 def test_leading_directions_of_a_narrow_or_low_matrix(shape: tuple[int, int]) -> None:
     matrix = points(*shape)

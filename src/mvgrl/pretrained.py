@@ -29,7 +29,7 @@ from mvgrl.vectors import Composition, code_names, plain_length
 _FORMAT = "mvgrl-model-6"
 _PAPER = ("mvgrl-model-1", "mvgrl-model-2")  # the first, of 0.1, has the options of the output among its settings
 # The third has no part for features that are not propagated; the numbers of the fourth are principal components; the
-# fifth has no histogram of graphs and no raw positions.
+# fifth has roots of sums and no histogram for graphs, and no raw positions.
 _OLDER = (*_PAPER, "mvgrl-model-3", "mvgrl-model-4", "mvgrl-model-5")
 METHOD_FORMAT = "mvgrl-model-method-1"  # vectors of another method, in a folder with the same files
 _LONGEST_CONFIG = 2**26  # bytes; the losses of a million epochs take half of it
