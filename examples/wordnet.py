@@ -42,9 +42,10 @@ say(named.graph.size_text)
 for note in named.notes:
     say(f"note: {note}")
 
-# Embed: samples of 2,000 nodes instead of the whole graph in each step, which would take hours on a CPU.
-embedder = NodeEmbedder(sampler="walk", random_state=0)
+# Embed. On a CPU, a step of training on a graph of this size has a sample of 2,000 nodes; choices_ says so.
+embedder = NodeEmbedder(random_state=0)
 vectors = embedder.fit_transform(named)
+say(embedder.choices_["sampler"])
 write_embeddings(output / "vectors.parquet", Embeddings(named.node_ids, vectors))
 say(f"{len(embedder.history_)} epochs; {embedder.choices_['vector']}")
 

@@ -15,7 +15,7 @@ from mvgrl.settings import BY_SAMPLER, literal
 from mvgrl.views import view_matrix
 
 GIB = 2**30
-SAMPLE_SIZE, SAMPLED_PATIENCE = BY_SAMPLER["auto"]["sample_size"], BY_SAMPLER["auto"]["patience"]
+SAMPLE_SIZE, SAMPLED_PATIENCE = BY_SAMPLER["large"]["sample_size"], BY_SAMPLER["large"]["patience"]
 
 
 def path(nodes, **more):
@@ -247,9 +247,18 @@ def test_vectors_that_do_not_fit_into_memory_are_rejected_before_training(input_
     check_vectors_fit(graph, settings, Output(**smaller).for_task("node"), memory=size - 1)
 
 
-def test_large_graphs_on_a_cpu_are_told_of_the_faster_sampler() -> None:
+def test_large_graphs_are_sampled_on_a_cpu_even_if_they_fit_into_memory() -> None:
     large, small = (Graph.from_edges([0], [1], nodes=nodes, features=np.ones((nodes, 2))) for nodes in (60_000, 100))
-    hint = "the sampler walk is faster on a CPU"
-    assert hint in resolve(large, {"task": "node"}, memory=2**40).choices["sampler"]
-    assert hint not in resolve(small, {"task": "node"}, memory=2**40).choices["sampler"]
-    assert hint not in resolve(large, {"task": "node"}, device="cuda", memory=2**40).choices["sampler"]
+    resolved = resolve(large, {"task": "node"}, memory=2**40)
+    assert resolved.choices["sampler"] == (
+        "samples of 2,000 nodes by random walks (steps with all nodes take long on a CPU)"
+    )
+    assert (str(resolved.settings.sampler), resolved.settings.sample_size, resolved.settings.patience) == (
+        "walk",
+        2000,
+        20,
+    )
+    assert resolve(large, {"sample_size": 500, "patience": 3}, memory=2**40).settings.sample_size == 500
+    assert str(resolve(large, {"sampler": "full"}, memory=2**40).settings.sampler) == "full"
+    assert str(resolve(small, {"task": "node"}, memory=2**40).settings.sampler) == "full"
+    assert str(resolve(large, {"task": "node"}, device="cuda", memory=2**40).settings.sampler) == "full"

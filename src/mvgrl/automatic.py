@@ -26,7 +26,7 @@ TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 _BYTES_OF_POSITIONS = 11_000  # measured at 100,000 nodes, per node
-_SLOW_NODES = 50_000  # from which training on the whole graph takes hours on a few cores
+_SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def _resolve_views(
 def _resolve_sampler(
     graph: Graph | StoredGraph, settings: Settings, device: torch.device, memory: int, choices: dict[str, str]
 ) -> Settings:
-    """Use the whole graph in each step if that takes less than half of the memory, else samples."""
+    """Use samples if a step with all nodes needs more than half of the memory, or takes long on a CPU."""
     if settings.task == "graph":
         return replace(settings, sampler="full") if settings.sampler == AUTO else settings
     embedding = graph.nodes * settings.hidden * _BYTES_OF_EMBEDDING
@@ -240,15 +240,16 @@ def _resolve_sampler(
         return settings
     step = graph.nodes * settings.hidden * settings.layers * _BYTES_OF_STEP
     reason = f"a step needs about {_gigabytes(step)} of {_gigabytes(memory)}"
-    if step <= memory / 2:
-        slow = "; the sampler walk is faster on a CPU" if device.type == "cpu" and graph.nodes > _SLOW_NODES else ""
-        choices["sampler"] = f"whole graph in each step ({reason}{slow})"
-        return replace(settings, sampler="full")
-    return _with_samples(settings, f"with all nodes, {reason}", choices)
+    if step > memory / 2:
+        return _with_samples(settings, f"with all nodes, {reason}", choices)
+    if device.type == "cpu" and graph.nodes > _SLOW_NODES:
+        return _with_samples(settings, "steps with all nodes take long on a CPU", choices, kind="given")
+    choices["sampler"] = f"whole graph in each step ({reason})"
+    return replace(settings, sampler="full")
 
 
-def _with_samples(settings: Settings, reason: str, choices: dict[str, str]) -> Settings:
-    given = {name: getattr(settings, name) or default for name, default in BY_SAMPLER["auto"].items()}
+def _with_samples(settings: Settings, reason: str, choices: dict[str, str], kind: str = "large") -> Settings:
+    given = {name: getattr(settings, name) or default for name, default in BY_SAMPLER[kind].items()}
     choices["sampler"] = f"samples of {given['sample_size']:,} nodes by random walks ({reason})"
     return replace(settings, sampler="walk", **given)
 

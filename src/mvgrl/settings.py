@@ -34,11 +34,11 @@ BY_TASK: dict[str, dict[str, Any]] = {
     ),
     "graph": dict(layers=2, readout="sum", discriminator="dot", negatives="graphs", batch_size=64, epochs=20),
 }
-# The same for settings that depend on whether the sampler was given or chosen automatically. The loss of a sample is
-# noisier than that of the full graph, so training is more patient where samples were chosen, for a large graph.
+# The same for settings that depend on whether samples were chosen because all nodes do not fit into memory. The loss of
+# a sample is noisier than that of the full graph, so training is more patient for such a large graph.
 BY_SAMPLER: dict[str, dict[str, Any]] = {
     "given": dict(sample_size=2000, patience=20),
-    "auto": dict(sample_size=20_000, patience=50),
+    "large": dict(sample_size=20_000, patience=50),
 }
 
 
@@ -258,14 +258,14 @@ def default_text(name: str, default: Any) -> str:
     >>> default_text("hidden", 512), default_text("layers", None), default_text("views", ("adjacency", "ppr"))
     ('512', 'node 1, graph 2', 'adjacency,ppr')
     >>> default_text("patience", None)
-    '20, or 50 where auto chooses samples'
+    '20, or 50 if all nodes do not fit into memory'
     """
     if default is False:
         return ""
     if default is not None:
         return ",".join(default) if isinstance(default, tuple) else str(default)
     if name in BY_SAMPLER["given"]:
-        return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['auto'][name]} where auto chooses samples"
+        return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['large'][name]} if all nodes do not fit into memory"
     by_task = {task: (BY_TASK[task] | PRESETS["default"][task])[name] for task in TASKS}
     if len(set(by_task.values())) == 1:
         return str(by_task["node"])
