@@ -436,7 +436,7 @@ DAMAGES: dict[str, tuple[str, dict[str, torch.Tensor | None], str]] = {
     "other colours": ("graph", {"colours": torch.tensor([1, 2, 3])}, "basis.0 has shape"),
     "no labels": ("graph", {"labels": None}, "2 parts beside the codes"),
     "unsorted labels": ("graph", {"labels": torch.tensor([3, 2])}, "labels are not sorted"),
-    "labels of other graphs": ("graph", {"labels": torch.tensor([2, 3])}, "columns, not"),
+    "labels of other graphs": ("graph", {"labels": torch.tensor([2, 3])}, "mean has shape"),
     "share above one": ("graph", {"share": torch.tensor([1.5])}, "share is not a share"),
     "share that is nan": ("graph", {"share": torch.tensor([NAN])}, "share is not a share"),
 }  # fmt: skip
