@@ -25,7 +25,8 @@ class Histogram(Method):
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
         graph = dataset.graph
-        columns = [degree_counts(graph)]
+        degrees = degree_counts(graph)
+        columns = [degrees[:, : np.flatnonzero(degrees.any(axis=0))[-1] + 1]]  # up to the highest
         if graph.node_labels is not None:
             known, values = np.unique(graph.node_labels, return_inverse=True)
             columns.append(value_counts(graph, values, len(known)))
