@@ -251,7 +251,7 @@ def test_large_graphs_are_sampled_on_a_cpu_even_if_they_fit_into_memory() -> Non
     large, small = (Graph.from_edges([0], [1], nodes=nodes, features=np.ones((nodes, 2))) for nodes in (60_000, 100))
     resolved = resolve(large, {"task": "node"}, memory=2**40)
     assert resolved.choices["sampler"] == (
-        "samples of 2,000 nodes by random walks (steps with all nodes take long on a CPU)"
+        "samples of 2,000 nodes by random walks (training on all nodes is slow on a CPU)"
     )
     assert (str(resolved.settings.sampler), resolved.settings.sample_size, resolved.settings.patience) == (
         "walk",

@@ -243,7 +243,7 @@ def _resolve_sampler(
     if step > memory / 2:
         return _with_samples(settings, f"with all nodes, {reason}", choices)
     if device.type == "cpu" and graph.nodes > _SLOW_NODES:
-        return _with_samples(settings, "steps with all nodes take long on a CPU", choices, kind="given")
+        return _with_samples(settings, "training on all nodes is slow on a CPU", choices, kind="given")
     choices["sampler"] = f"whole graph in each step ({reason})"
     return replace(settings, sampler="full")
 

@@ -144,10 +144,11 @@ class Counts:
     def parts(self, inputs: Inputs) -> list[Tensor]:
         """Return the components of the counts, graphs × components, and the histogram, graphs × values."""
         graph = _with_labels(inputs) if self.one_hot else inputs.graph
-        counts = _of_colours(wl_counts(graph, rounds=self.rounds, columns=self.columns), self.colours.numpy()).sqrt()
-        found = [SparseMatrix.from_scipy(counts).to(inputs.device) @ self.basis]
+        counts = wl_counts(graph, rounds=self.rounds, columns=self.columns)
+        roots = SparseMatrix.from_scipy(_of_colours(counts, self.colours.numpy()).sqrt())
+        found = [roots.to(inputs.device) @ self.basis]
         if self.labels is not None:
-            labels = _of_colours(wl_counts(graph, rounds=0, columns=self.columns), self.labels.numpy()).toarray()
+            labels = _of_colours(counts, self.labels.numpy()).toarray()  # the first colour of a node is its label
             histogram = torch.from_numpy(np.hstack([degree_counts(graph), labels]))
             found.append(histogram.to(inputs.device))
         return found
