@@ -33,7 +33,11 @@ EDGES = [
     ("edges.csv", "person,friend\nann,bob\n", ["edges.csv", "'person,friend'", "--source-column", "--no-header"]),
     ("edges.csv", "a;b;1,5\nb;c;2,5\n", ["edges.csv", "commas or semicolons", "--separator"]),
     ("edges.csv", "Source;Target\na;b\nb;\n", ["edges.csv, line 3", "'Target'", "missing"]),
-    ("edges.txt", "# made by hand\n1 2\n2   3\n3\n", ["edges.txt, line 4", "1 columns", "2 in the first line"]),
+    (
+        "edges.txt",
+        "# made by hand\n1 2\n2   3\n3\n",
+        ["edges.txt, line 4", "number of columns is 1", "2 in the first line"],
+    ),
     ("edges.jsonl", '{"source": 1, "target": 2}\n{"source": 1', ["edges.jsonl, line 2", "not JSON", "correct"]),
     ("edges.feather", "ARROW1 and no more", ["edges.feather", "Feather", "write it again"]),
     ("edges.csv", "source,target\na,b\nb,c,d\n", ["edges.csv, line 3", "3 columns", "2 in the header"]),

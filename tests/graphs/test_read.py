@@ -211,7 +211,7 @@ def test_unsupported_file_types_are_rejected(tmp_path, rejects):
         ("\n\n", None, ["edges.csv", "only empty lines"]),
         ("ann,bob\ncy,dan\n", None, ["edges.csv", "'ann,bob'", "--source-column", "--no-header (header=False)"]),
         ("1\n2\n", None, ["edges.csv", "only one column", "separator"]),
-        ("source,target\na,b\nb\n", None, ["edges.csv, line 3", "1 columns", "2 in the header"]),
+        ("source,target\na,b\nb\n", None, ["edges.csv, line 3", "number of columns is 1", "2 in the header"]),
         ("source,target\na,b\n\nb,\n", None, ["edges.csv, line 4", "'target'", "missing"]),
         ('source,target\n"a\n1",b\nb,\n', None, ["edges.csv"]),
         ("source,target,weight\na,b,1\nb,c,-1\n", None, ["edges.csv, line 3", "negative"]),

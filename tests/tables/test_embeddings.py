@@ -222,7 +222,7 @@ def test_missing_empty_truncated_and_foreign_files_are_rejected(tmp_path, extens
         ("id,x,name\n7,1,2\n8,2,ann\n", ["line 3", "'name'", "'ann'", "one column per number"]),
         ("id,e0\n7,1\n8,2;5\n", ["line 3", "'e0'", "'2;5'"]),
         ('id,embedding\n7,"[1, 2]"\n', ["line 2", "'embedding'", "'[1, 2]'"]),
-        ("id,x\n7,1\n8\n", ["line 3", "1 columns", "2 in the header"]),
+        ("id,x\n7,1\n8\n", ["line 3", "number of columns is 1", "2 in the header"]),
         ("id,x,x\n7,1,1\n", ["two columns named 'x'"]),
         ("id,x,\n7,1,1\n", ["without a name"]),
     ],

@@ -65,7 +65,7 @@ def test_unnamed_pandas_index_is_kept_only_as_an_id(tmp_path):
     [
         ("\n\n", ["edges.csv", "only empty lines"]),
         ("a;b;1,5\nb;c;2,5\n", ["commas or semicolons", "--separator (separator=)"]),
-        ("source,target\na,b\n\nb\n", ["edges.csv, line 4", "1 columns", "2 in the header"]),
+        ("source,target\na,b\n\nb\n", ["edges.csv, line 4", "number of columns is 1", "2 in the header"]),
         ("source,source\na,b\n", ["two columns named 'source'"]),
         ("source,target\na,é\n".encode("latin-1"), ["not UTF-8"]),
         ("source,target,é\na,b,c\n".encode("latin-1"), ["not UTF-8"]),

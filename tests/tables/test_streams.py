@@ -99,7 +99,7 @@ def test_compressed_text_and_parquet_are_read_in_batches(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("edges.csv", b"source,target\n1,2\n3\n", "line 3: there are 1 columns, but 2 in the header"),
+        ("edges.csv", b"source,target\n1,2\n3\n", "line 3: the number of columns is 1, but 2 in the header"),
         ("edges.csv", b"source,target\n1,\xff\n", "UTF-8"),
         ("edges.csv.gz", gzip.compress(b"source,target\n1,2\n" * 99, mtime=0)[:-9], "gzip"),
         ("edges.parquet", b"PAR1", "Parquet"),

@@ -123,7 +123,7 @@ def _uneven_line(text: Text, dialect: Dialect) -> InputError | None:
                 if fields and len(fields) != columns:
                     first = "header" if dialect.header else "first line"
                     line = dialect.skipped + reader.line_num
-                    problem = f"there are {len(fields)} columns, but {columns} in the {first}"
+                    problem = f"the number of columns is {len(fields)}, but {columns} in the {first}"
                     return InputError(f"{text.name}, line {line}: {problem}; correct the line")
         except csv_text.Error as error:
             line = dialect.skipped + reader.line_num
