@@ -40,7 +40,7 @@ EDGES = [
     ),
     ("edges.jsonl", '{"source": 1, "target": 2}\n{"source": 1', ["edges.jsonl, line 2", "not JSON", "correct"]),
     ("edges.feather", "ARROW1 and no more", ["edges.feather", "Feather", "write it again"]),
-    ("edges.csv", "source,target\na,b\nb,c,d\n", ["edges.csv, line 3", "3 columns", "2 in the header"]),
+    ("edges.csv", "source,target\na,b\nb,c,d\n", ["edges.csv, line 3", "number of columns is 3", "2 in the header"]),
     ("edges.csv", "source,target\na,b\n\n,c\n", ["edges.csv, line 4", "'source'", "missing", "fill it in"]),
     ("edges.csv", "source,target,weight\na,b,1\nb,c,-2\n", ["edges.csv, line 3", "-2", "negative"]),
     ("edges.csv", "source,target,weight\na,b,1\nb,c,heavy\n", ["edges.csv, line 3", "'weight'", "'heavy'"]),
