@@ -98,6 +98,15 @@ def test_propagated_positions_weigh_as_much_as_the_codes_together() -> None:
     assert not beside.may_be_noise
 
 
+def test_all_positions_are_kept_however_many() -> None:
+    inputs = node_inputs(word_graph(300, 5), features="position")
+    assert inputs.features.shape[1] > Propagated.components
+    beside = Propagated.fit(inputs)
+    assert beside.bases == (None, None, None)
+    for number, part in enumerate(beside.parts(inputs)):
+        np.testing.assert_allclose(part, unit(propagated_densely(inputs, number)), atol=1e-5)
+
+
 def test_a_basis_is_used_for_a_new_graph() -> None:
     inputs = node_inputs(word_graph(80, 300))
     beside = Propagated.fit(inputs)

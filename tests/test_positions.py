@@ -13,7 +13,8 @@ import mvgrl
 from mvgrl import NodeEmbedder
 from mvgrl.graphs import Graph
 from mvgrl.graphs.named import NamedGraph
-from mvgrl.positions import SIMILARITY, PositionEncoder, log_similarity, positions
+from mvgrl.positions import PositionEncoder, log_similarity, positions
+from mvgrl.views import PPR
 from mvgrl.views.adjacency import with_self_loops
 
 
@@ -33,11 +34,21 @@ def agreement(vectors: np.ndarray, groups: np.ndarray) -> float:
 
 def test_similarity_is_the_logarithm_of_how_much_more_often_walks_end_at_a_node() -> None:
     graph = of(nx.path_graph(6))
-    exact, degrees = SIMILARITY(graph).toarray(), with_self_loops(graph)[1]
+    exact, degrees = PPR(alpha=0.1)(graph), with_self_loops(graph)[1]
     for i in range(6):
         for j in range(6):
             ratio = exact[i, j] * degrees.sum() / np.sqrt(degrees[i] * degrees[j])
             assert log_similarity(graph)[i, j] == pytest.approx(np.log(max(1.0, ratio)), abs=2e-3)
+
+
+def test_an_entry_that_is_cut_from_one_row_is_taken_from_the_other(monkeypatch) -> None:
+    graph = of(nx.path_graph(9))
+    whole = log_similarity(graph).toarray()
+    monkeypatch.setattr("mvgrl.positions._FEWEST", 3)
+    monkeypatch.setattr("mvgrl.positions._MOST", 3)
+    cut = log_similarity(graph).toarray()
+    assert np.flatnonzero(cut[2]).tolist() == [0, 1, 2, 3]  # one more than three: node 2 is in the row of node 0
+    np.testing.assert_allclose(cut[cut > 0], whole[cut > 0], atol=2e-3)
 
 
 def test_positions_are_deterministic_and_of_length_one_on_average() -> None:

@@ -375,6 +375,26 @@ def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path
     assert "raw features" not in loaded.compose(Output()).parts(loaded.model.settings, 0)
 
 
+def test_models_whose_vectors_have_components_of_positions_can_be_read(tmp_path: Path, monkeypatch) -> None:
+    """Until positions were all kept, 256 components of them were."""
+    ends = np.random.default_rng(0).integers(0, 300, (2, 900))
+    graph = Graph.from_edges(*ends, nodes=300)
+    trained = fit(graph, Settings(**QUICK), device="cpu")
+    now = Propagated.fit
+
+    def compressed(inputs: Inputs) -> Propagated:
+        width = inputs.features.shape[1]
+        return replace(now(inputs), bases=tuple(torch.eye(width)[:, :256].contiguous() for _ in range(3)))
+
+    monkeypatch.setattr(Propagated, "fit", compressed)
+    expected = trained.vectors()
+    save_model(trained, tmp_path / "model")
+    monkeypatch.undo()
+    loaded = load_model(tmp_path / "model", device="cpu").trained
+    np.testing.assert_array_equal(loaded.vectors(graph), expected)
+    assert loaded.compose(Output()).space.widths[2:] == (256, 256, 256)
+
+
 def test_vectors_of_graphs_of_the_fifth_format_have_roots_and_no_histogram(tmp_path: Path, monkeypatch) -> None:
     trained, graph = trained_on("graph")
     now = Counts.fit

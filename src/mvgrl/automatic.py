@@ -10,10 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from mvgrl.beside import are_positions
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.graphs.stored import StoredGraph
+from mvgrl.positions import DIMENSIONS, row_entries
 from mvgrl.runtime import machine_memory
 from mvgrl.settings import AUTO, BY_SAMPLER, PROPAGATED, Output, Settings
 from mvgrl.views.diffusion import Diffusion
@@ -25,7 +27,8 @@ EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
-_BYTES_OF_POSITIONS = 11_000  # measured at 100,000 nodes, per node
+# Measured at 100,000 nodes and 512 entries, and at 1,000,000 and 128: positions need so many bytes per node and entry.
+_BYTES_OF_POSITION, _BYTES_OF_ENTRY = 5_000, 30
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
 
@@ -134,7 +137,8 @@ def check_vectors_fit(
         return
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
     # Beside the codes, features and propagated features, and as much again to compute them.
-    beside = 2 * PROPAGATED * (len(settings.views) + 1) if output.beside == "propagated" else 0
+    columns = DIMENSIONS if are_positions(settings) else PROPAGATED
+    beside = 2 * columns * (len(settings.views) + 1) if output.beside == "propagated" else 0
     length = output.dim or codes + beside // 2
     size = 4 * graph.nodes * (codes + beside + length)
     if size > memory:
@@ -175,7 +179,8 @@ def _without_features(
     graph: Graph | StoredGraph, settings: Settings, memory: int, reason: str, choices: dict[str, str]
 ) -> Settings:
     """Use node labels; without them positions for one graph, which show communities, and degrees for many."""
-    kind, words, needed = "degree-one-hot", "degrees as features", graph.nodes * _BYTES_OF_POSITIONS
+    kind, words = "degree-one-hot", "degrees as features"
+    needed = graph.nodes * (_BYTES_OF_POSITION + _BYTES_OF_ENTRY * row_entries(graph.nodes))
     if graph.node_labels is not None:
         kind, words = "labels", "node labels as features"
     elif settings.task == "node" and graph.edges and needed <= memory:

@@ -29,7 +29,10 @@ from mvgrl.vector_space import leading_directions
 
 @dataclass(frozen=True)
 class Propagated:
-    """Features, raw and propagated over every view, at unit length; 256 components where there are more."""
+    """Features, raw and propagated over every view, at unit length; 256 components where there are more.
+
+    Positions are components already, and all of them are kept.
+    """
 
     bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features as they are
     positions: bool = False  # whether the features are positions in the graph
@@ -42,7 +45,7 @@ class Propagated:
         """Find the leading components of the raw and propagated features of the training graph."""
         shape, device = inputs.features.shape, inputs.device
         products, positions = _products(inputs), are_positions(inputs.settings)
-        if shape[1] <= cls.components:
+        if positions or shape[1] <= cls.components:
             return cls(tuple(None for _ in products), positions)
         bases = (leading_directions(product, shape, cls.components, device) for product in products)
         return cls(tuple(bases), positions)
@@ -76,13 +79,16 @@ class Propagated:
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Propagated:
-        """Rebuild ``count`` parts from a file, for features of ``width`` columns; older files have one fewer."""
+        """Rebuild ``count`` parts from a file, for features of ``width`` columns.
+
+        Older files have one part fewer, and 256 components of positions.
+        """
         positions, raw = are_positions(settings), count == len(settings.views) + 1
         if not raw and count != len(settings.views):
             raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
-        if width <= cls.components:
-            return cls((None,) * count, positions, raw)
         names = [f"basis.{part}" for part in range(count)]
+        if width <= cls.components or (positions and names[0] not in tensors):
+            return cls((None,) * count, positions, raw)
         for name in names:
             _check_basis(name, tensors[name], width)
         return cls(tuple(tensors[name] for name in names), positions, raw)

@@ -29,7 +29,9 @@ logger = logging.getLogger(__name__)
 
 KINDS = ("position", "position+degree")
 DIMENSIONS = 512
-SIMILARITY = PPR(alpha=0.1, top_k=128)
+_ALPHA = 0.1
+_ENTRIES = 2**26  # of the matrix of all nodes: where they allow, rows have more entries
+_FEWEST, _MOST = 128, 512  # entries of a row
 _STORED = ("positions", "factors", "likeness", "degree_scale")
 _ROUNDS = 10  # of averaging over neighbours, to place new nodes that have no known neighbour
 _RELATED = 0.5  # of the training graph's likeness of neighbours, the least of a graph in which positions mean something
@@ -153,8 +155,7 @@ class PositionEncoder(FeatureEncoder):
 
 def positions(graph: Graph) -> np.ndarray:
     """Return the positions of the nodes of a graph, nodes × dimensions; fewer dimensions for a small graph."""
-    similarity = log_similarity(graph)
-    matrix = SparseMatrix.from_scipy(similarity, symmetric=True)
+    matrix = SparseMatrix.from_scipy(log_similarity(graph), symmetric=True)
     multiply, device = matrix.multiply, torch.device("cpu")
     found = leading_directions(multiply, matrix.shape, DIMENSIONS, device, symmetric=True)
     found *= multiply(found).norm(dim=0)
@@ -167,13 +168,25 @@ def log_similarity(graph: Graph) -> sp.csr_array:
 
     vol·S_ij / sqrt(d̂_i d̂_j) says how much more often a random walk from i ends at j than a walk from anywhere.
     """
-    entries = sp.coo_array(SIMILARITY(graph))
-    rows, columns = entries.coords
+    found = sp.csr_array(PPR(alpha=_ALPHA, top_k=row_entries(graph.nodes))(graph))
+    logs = sp.csr_array((found.data, found.indices, found.indptr), shape=found.shape)  # with short indices
+    del found
     degrees = with_self_loops(graph)[1]
-    ratio = entries.data * degrees.sum() / np.sqrt(degrees[rows] * degrees[columns])
-    kept = ratio > 1
-    logs = sp.csr_array((np.log(ratio[kept]), (rows[kept], columns[kept])), shape=entries.shape)
-    return sp.csr_array((logs + logs.T) / 2)
+    factors = (degrees.sum() ** 0.5 / np.sqrt(degrees)).astype(np.float32)
+    logs.data *= factors[logs.indices]
+    logs.data *= np.repeat(factors, np.diff(logs.indptr))
+    np.log(np.maximum(logs.data, 1, out=logs.data), out=logs.data)
+    logs.eliminate_zeros()
+    return sp.csr_array(logs.maximum(logs.T))  # S is symmetric: what is missing in one row is known from the other
+
+
+def row_entries(nodes: int) -> int:
+    """Return how many entries a row of PageRank has in a graph of so many nodes: fewer where there are many rows.
+
+    >>> [row_entries(nodes) for nodes in (3_000, 200_000, 1_000_000)]
+    [512, 335, 128]
+    """
+    return min(max(_ENTRIES // max(nodes, 1), _FEWEST), _MOST)
 
 
 def _neighbour_average(graph: Graph) -> sp.csr_array:
