@@ -77,3 +77,6 @@ def test_numbers_on_communities_and_cost_match_the_results() -> None:
     assert f"and {pubmed} and {memory[1]} times on PubMed" in page
     large = cost["positions of 1,000,000 nodes"]
     assert f"five million edges take {large['seconds'] / 60:.0f} minutes and {large['bytes'] / 2**30:.1f} GB" in page
+    small = cost["positions of 100,000 nodes"]
+    assert round(small["seconds"] / 60) == 1
+    assert f"a minute and {small['bytes'] / 2**30:.1f} GB" in page
