@@ -10,12 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from mvgrl.beside import are_positions
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.graphs.stored import StoredGraph
-from mvgrl.positions import DIMENSIONS, row_entries
+from mvgrl.positions import DIMENSIONS, are_positions, row_entries
 from mvgrl.runtime import machine_memory
 from mvgrl.settings import AUTO, BY_SAMPLER, PROPAGATED, Output, Settings
 from mvgrl.views.diffusion import Diffusion
@@ -137,7 +136,7 @@ def check_vectors_fit(
         return
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
     # Beside the codes, features and propagated features, and as much again to compute them.
-    columns = DIMENSIONS if are_positions(settings) else PROPAGATED
+    columns = DIMENSIONS if are_positions(settings.features) else PROPAGATED
     beside = 2 * columns * (len(settings.views) + 1) if output.beside == "propagated" else 0
     length = output.dim or codes + beside // 2
     size = 4 * graph.nodes * (codes + beside + length)

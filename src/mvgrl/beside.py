@@ -22,7 +22,7 @@ from mvgrl.graphs.histograms import DEGREE_CAP, degree_counts
 from mvgrl.graphs.refinement import wl_counts
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix, SparseMatrix
-from mvgrl.positions import KINDS as POSITIONS
+from mvgrl.positions import are_positions
 from mvgrl.settings import PROPAGATED, Settings
 from mvgrl.vector_space import leading_directions
 
@@ -44,7 +44,7 @@ class Propagated:
     def fit(cls, inputs: Inputs) -> Propagated:
         """Find the leading components of the raw and propagated features of the training graph."""
         shape, device = inputs.features.shape, inputs.device
-        products, positions = _products(inputs), are_positions(inputs.settings)
+        products, positions = _products(inputs), are_positions(inputs.settings.features)
         if positions or shape[1] <= cls.components:
             return cls(tuple(None for _ in products), positions)
         bases = (leading_directions(product, shape, cls.components, device) for product in products)
@@ -83,7 +83,7 @@ class Propagated:
 
         Older files have one part fewer, and 256 components of positions.
         """
-        positions, raw = are_positions(settings), count == len(settings.views) + 1
+        positions, raw = are_positions(settings.features), count == len(settings.views) + 1
         if not raw and count != len(settings.views):
             raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
         names = [f"basis.{part}" for part in range(count)]
@@ -100,11 +100,6 @@ class Propagated:
     def to(self, device: torch.device | str) -> Propagated:
         """Return the bases on another device."""
         return replace(self, bases=tuple(basis if basis is None else basis.to(device) for basis in self.bases))
-
-
-def are_positions(settings: Settings) -> bool:
-    """Whether the features are positions in the graph: smooth by construction, so none of them is noise."""
-    return settings.features in POSITIONS
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,11 @@ class PositionEncoder(FeatureEncoder):
             raise InputError(f"the features are fitted as {shown(self.kind_)}, but their setting is {self.kind!r}")
 
 
+def are_positions(features: str) -> bool:
+    """Whether a kind of features is positions in the graph: smooth by construction, so none of them is noise."""
+    return features in KINDS
+
+
 def positions(graph: Graph) -> np.ndarray:
     """Return the positions of the nodes of a graph, nodes × dimensions; fewer dimensions for a small graph."""
     matrix = SparseMatrix.from_scipy(log_similarity(graph), symmetric=True)

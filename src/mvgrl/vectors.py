@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mvgrl.beside import KINDS, Beside, are_positions
+from mvgrl.beside import KINDS, Beside
 from mvgrl.errors import InputError
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
 from mvgrl.model import MVGRL
+from mvgrl.positions import are_positions
 from mvgrl.sampling import Batch
 from mvgrl.settings import Output, Settings
 from mvgrl.vector_space import VectorSpace, weights_by_share
@@ -131,7 +132,7 @@ def describe(settings: Settings, output: Output, rows: int) -> str:
     *first, last = [view.name for view in settings.views]
     views = f"{', '.join(first)} and {last}" if first else last
     codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
-    propagated = f"raw and propagated {'positions' if are_positions(settings) else 'features'}"
+    propagated = f"raw and propagated {'positions' if are_positions(settings.features) else 'features'}"
     beside = {"none": "", "counts": ", counts of substructures, histogram", "propagated": f", {propagated}"}[
         output.beside
     ]

@@ -155,6 +155,17 @@ def test_tiles_cover_areas_of_the_map_without_overlap():
     assert sum(sizes) < 1
 
 
+@pytest.mark.parametrize(
+    ("error", "printed"), [(ConnectionResetError, False), (BrokenPipeError, False), (ValueError, True)]
+)
+def test_a_browser_that_leaves_is_no_error(server, capsys, error: type[Exception], printed: bool):
+    try:
+        raise error
+    except error:
+        server.handle_error(None, ("127.0.0.1", 1))
+    assert (error.__name__ in capsys.readouterr().err) == printed
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
 def test_interrupt_ends_the_server(tmp_path: Path):
     write_embeddings(tmp_path / "v.csv", Embeddings(np.arange(6), np.eye(6, dtype=np.float32)))

@@ -10,8 +10,10 @@ import json
 import logging
 import re
 import secrets
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -59,6 +61,11 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         """The address of the page, with the secret."""
         return f"{self.origin}/{self.token}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print an error of a request; a browser that leaves before its answer is none."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def answer(self, path: str, query: str, body: bytes) -> tuple[bytes | str, str]:
         """Return what a path below the secret names, and its type."""
