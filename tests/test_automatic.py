@@ -262,3 +262,10 @@ def test_large_graphs_are_sampled_on_a_cpu_even_if_they_fit_into_memory() -> Non
     assert str(resolve(large, {"sampler": "full"}, memory=2**40).settings.sampler) == "full"
     assert str(resolve(small, {"task": "node"}, memory=2**40).settings.sampler) == "full"
     assert str(resolve(large, {"task": "node"}, device="cuda", memory=2**40).settings.sampler) == "full"
+
+
+def test_vectors_with_positions_need_memory_for_all_of_them(input_error) -> None:
+    graph, settings = Graph.from_edges([0], [1], nodes=1000), Settings(features="position")
+    size = 4 * 1000 * (2 * 512 + 2 * 3 * 512 + 512)  # codes, parts of positions and what they take, vectors
+    check_vectors_fit(graph, settings, Output().for_task("node"), memory=size)
+    input_error(lambda: check_vectors_fit(graph, settings, Output().for_task("node"), memory=size - 1), "1,000 nodes")

@@ -26,7 +26,7 @@ EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
-# Measured at 100,000 nodes and 512 entries, and at 1,000,000 and 128: positions need so many bytes per node and entry.
+# For positions: bytes per node, and per entry of its row. Measured at 100,000 nodes (512 entries) and 1,000,000 (128).
 _BYTES_OF_POSITION, _BYTES_OF_ENTRY = 5_000, 30
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 

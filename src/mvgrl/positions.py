@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 KINDS = ("position", "position+degree")
 DIMENSIONS = 512
 _ALPHA = 0.1
-_ENTRIES = 2**26  # of the matrix of all nodes: where they allow, rows have more entries
-_FEWEST, _MOST = 128, 512  # entries of a row
+_ENTRIES = 2**26  # of the whole matrix, at most: smaller graphs have longer rows; but at least _FEWEST per row
+_FEWEST, _MOST = 128, 512  # entries per row
 _STORED = ("positions", "factors", "likeness", "degree_scale")
 _ROUNDS = 10  # of averaging over neighbours, to place new nodes that have no known neighbour
 _RELATED = 0.5  # of the training graph's likeness of neighbours, the least of a graph in which positions mean something
@@ -174,7 +174,7 @@ def log_similarity(graph: Graph) -> sp.csr_array:
     vol·S_ij / sqrt(d̂_i d̂_j) says how much more often a random walk from i ends at j than a walk from anywhere.
     """
     found = sp.csr_array(PPR(alpha=_ALPHA, top_k=row_entries(graph.nodes))(graph))
-    logs = sp.csr_array((found.data, found.indices, found.indptr), shape=found.shape)  # with short indices
+    logs = sp.csr_array((found.data, found.indices, found.indptr), shape=found.shape)  # 32-bit indices where they fit
     del found
     degrees = with_self_loops(graph)[1]
     factors = (degrees.sum() ** 0.5 / np.sqrt(degrees)).astype(np.float32)
@@ -186,7 +186,7 @@ def log_similarity(graph: Graph) -> sp.csr_array:
 
 
 def row_entries(nodes: int) -> int:
-    """Return how many entries a row of PageRank has in a graph of so many nodes: fewer where there are many rows.
+    """Return the number of PageRank entries to keep per row, for a graph with this many nodes.
 
     >>> [row_entries(nodes) for nodes in (3_000, 200_000, 1_000_000)]
     [512, 335, 128]

@@ -158,7 +158,7 @@ def test_tiles_cover_areas_of_the_map_without_overlap():
 @pytest.mark.parametrize(
     ("error", "printed"), [(ConnectionResetError, False), (BrokenPipeError, False), (ValueError, True)]
 )
-def test_a_browser_that_leaves_is_no_error(server, capsys, error: type[Exception], printed: bool):
+def test_a_connection_closed_by_the_browser_is_not_reported(server, capsys, error: type[Exception], printed: bool):
     try:
         raise error
     except error:

@@ -63,7 +63,7 @@ class Server(ThreadingHTTPServer):
         return f"{self.origin}/{self.token}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print an error of a request; a browser that leaves before its answer is none."""
+        """Print errors of a request, unless the browser closed the connection."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
