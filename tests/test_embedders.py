@@ -115,8 +115,7 @@ def test_parameters_are_keyword_only_and_become_the_settings(kind: type) -> None
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values())
     task = {NodeEmbedder: "node", GraphEmbedder: "graph"}[kind]
     assert kind()._settings() == Settings(task=task)
-    assert kind()._output() == Output().for_task(task)
-    assert kind()._output().dim == 512
+    assert kind()._output() == Output()
 
 
 @both
@@ -183,9 +182,10 @@ def test_choices_list_what_was_chosen_and_why() -> None:
     assert embedder.choices_["normalise"] == "4 features scaled by column"
     assert embedder.choices_["views"] == "ppr exact (25 nodes)"
     explicit = NodeEmbedder(**QUICK, normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"), dim=0)
-    text = "vectors of 24: codes of adjacency and ppr, raw and propagated features (variance kept: "
-    codes, propagated = ([f"{part}: {view} 100%" for view in explicit.views] for part in ("codes", "propagated"))
-    parts = [*codes, "raw features 100%", *propagated]
+    text = "vectors of 24: codes of adjacency and ppr, raw and propagated features, positions (variance kept: "
+    names = ("codes", "propagated", "propagated positions")
+    codes, features, positions = ([f"{part}: {view} 100%" for view in explicit.views] for part in names)
+    parts = [*codes, "raw features 100%", *features, "raw positions 100%", *positions]
     assert explicit.fit(random_graph()).choices_ == {"vector": f"{text}{', '.join(parts)})"}
     explicit.set_params(preset="paper")
     assert explicit.fit(random_graph()).choices_ == {"vector": "vectors of 8: sum of the codes of adjacency and ppr"}
@@ -203,7 +203,7 @@ def test_new_nodes_are_embedded_and_old_ones_stay_close() -> None:
     old = embedder.fit_transform(Graph.from_edges(*edges, nodes=300, features=features[:300]))
     larger = Graph.from_edges(*np.concatenate([edges, new], axis=1), nodes=320, features=features)
     everything = embedder.transform(larger)
-    assert everything.shape == (320, 50)  # codes of two views, and six features as they are and propagated over both
+    assert everything.shape == (320, 299)  # positions in a graph of 300 nodes have as many dimensions
     assert np.median(cosines(old, everything[:300])) > 0.98  # centred, so angles are wider than those of codes
     assert np.isfinite(everything).all()
     embedder.set_params(preset="paper")

@@ -162,7 +162,7 @@ def test_output_options_are_saved_with_the_model(trained: Trained, tmp_path: Pat
     output = Output(join="concatenate", unit_length=True)
     save_model(trained, tmp_path / "model", output=output)
     loaded = load_model(tmp_path / "model", device="cpu")
-    assert loaded.output == output.for_task("node")
+    assert loaded.output == trained.output_of(output)
     assert (loaded.output.dim, loaded.output.join, loaded.output.unit_length) == (512, "concatenate", True)
     assert loaded.trained.model.settings == SETTINGS
 

@@ -95,6 +95,31 @@ def test_no_more_components_than_rows_carry_variance() -> None:
     assert vectors.shape == (4, 3)  # four points, centred, span three dimensions
 
 
+def test_an_unknown_part_counts_as_the_mean_of_the_training_rows() -> None:
+    parts = [points(40, 5), points(40, 3, seed=1)]
+    space = VectorSpace.fit(parts, [1.0] * len(parts))
+    mean = parts[-1].mean(0).expand_as(parts[-1])
+    expected = space.transform([*parts[:-1], mean], 0)
+    torch.testing.assert_close(space.transform([*parts[:-1], None], 0), expected, atol=1e-4, rtol=0)
+
+
+def test_a_covariance_with_many_empty_columns_is_decomposed(monkeypatch) -> None:
+    """Single precision may fail to converge on it, depending on the library; then double precision is used."""
+    exact = torch.linalg.eigh
+
+    def fails_in_single_precision(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if matrix.dtype == torch.float32:
+            raise torch.linalg.LinAlgError("the algorithm failed to converge")
+        return exact(matrix)
+
+    part = torch.cat([torch.randn(200, 5, generator=torch.Generator().manual_seed(0)), torch.zeros(200, 90)], dim=1)
+    expected = VectorSpace.fit([part], [1.0]).transform([part], 5)
+    monkeypatch.setattr(torch.linalg, "eigh", fails_in_single_precision)
+    found = VectorSpace.fit([part], [1.0]).transform([part], 5)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found @ found.T, expected @ expected.T, atol=1e-4, rtol=1e-4)
+
+
 def test_parts_without_any_variance_give_finite_vectors() -> None:
     parts = [torch.ones(5, 3), torch.zeros(5, 2)]
     space = VectorSpace.fit(parts, weights=[1.0, 1.0])

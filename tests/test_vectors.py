@@ -25,6 +25,7 @@ from mvgrl.vectors import code_names
 
 QUICK = dict(hidden=8, epochs=2)
 GRAPHS = Settings(task="graph", **QUICK)
+FEATURES = Output(beside="propagated")  # no positions, however few features there are
 
 
 def random_graph(nodes: int = 40, width: int = 5, seed: int = 0) -> Graph:
@@ -63,11 +64,11 @@ both = pytest.mark.parametrize("task", ["node", "graph"])
 
 def test_vectors_of_nodes_have_the_codes_of_every_view_and_features_before_and_after_propagation() -> None:
     trained, _ = trained_on("node")
-    composition = trained.compose(Output())
+    composition = trained.compose(FEATURES)
     names = ["codes: adjacency", "codes: ppr", "raw features", "propagated: adjacency", "propagated: ppr"]
     assert composition.space.widths == (8, 8, 5, 5, 5)
     assert list(composition.parts(trained.model.settings, 0)) == names
-    assert trained.vectors().shape == (40, 31)
+    assert trained.vectors(output=FEATURES).shape == (40, 31)
     views = trained.represent(output=Output(preset="paper", join="concatenate"))[0]
     np.testing.assert_allclose(composition.space.mean[:16], views.mean(0), atol=1e-5)
 
@@ -88,8 +89,8 @@ def test_vectors_of_graphs_have_the_codes_of_every_layer_counts_and_a_histogram(
 
 def lengths_in_the_vector(trained: Trained) -> np.ndarray:
     """Return the root mean squared length of each part of the training graph's vectors."""
-    space = trained.compose(Output()).space
-    rotated = trained.vectors(output=Output(dim=0)) @ space.directions(0).numpy().T
+    space = trained.compose(FEATURES).space
+    rotated = trained.vectors(output=replace(FEATURES, dim=0)) @ space.directions(0).numpy().T
     ends = np.cumsum(space.widths)[:-1]
     return np.array([np.sqrt((part**2).sum(1).mean()) for part in np.split(rotated, ends, axis=1)])
 
@@ -99,8 +100,8 @@ def surviving_shares(trained: Trained, graph: Graph) -> np.ndarray:
     looped = graph.adjacency.toarray() + np.eye(graph.nodes)
     root = looped.sum(1) ** -0.5
     step = root[:, None] * looped * root
-    space = trained.compose(Output()).space
-    centred = trained.vectors(output=Output(dim=0)) @ space.directions(0).numpy().T
+    space = trained.compose(FEATURES).space
+    centred = trained.vectors(output=replace(FEATURES, dim=0)) @ space.directions(0).numpy().T
     shares = []
     for part in np.split(centred, np.cumsum(space.widths)[:-1], axis=1):
         shares.append(((step @ part) ** 2).sum() / (part**2).sum())
@@ -215,7 +216,7 @@ def test_what_belongs_to_the_other_task_is_rejected(task: str, beside: str) -> N
 def test_other_views_and_their_number_have_their_own_parts(task: str, views: tuple[str, ...]) -> None:
     trained, graph = trained_on(task, views=views)
     composition = trained.compose(Output())
-    others = len(views) + 1 if task == "node" else 2
+    others = 2 * (len(views) + 1) if task == "node" else 2
     assert len(composition.space.widths) == len(views) + others
     assert np.isfinite(trained.vectors()).all()
     np.testing.assert_allclose(trained.vectors(graph), trained.vectors(), atol=1e-5)
@@ -229,7 +230,7 @@ def test_every_kind_of_codes_can_be_joined_with_other_parts(task: str, codes: st
     widths = trained.compose(output).space.widths
     count = 1 if join == "sum" else 2
     assert widths[:count] == (16 if codes == "layers" else 8,) * count
-    assert len(widths) == count + (3 if task == "node" else 2)
+    assert len(widths) == count + (6 if task == "node" else 2)
     vectors = trained.vectors(output=output)
     assert np.isfinite(vectors).all()
     assert np.linalg.matrix_rank(vectors) > 3
@@ -237,7 +238,8 @@ def test_every_kind_of_codes_can_be_joined_with_other_parts(task: str, codes: st
 
 def test_one_view_is_enough() -> None:
     trained, _ = trained_on("node", views=("adjacency",), mode="ensemble")
-    assert trained.compose(Output()).space.widths == (8, 5, 5)
+    assert trained.compose(FEATURES).space.widths == (8, 5, 5)
+    assert trained.compose(Output()).space.widths == (8, 5, 5, 40, 40)
 
 
 @pytest.mark.parametrize("output", [Output(), Output(preset="paper", dim=3), Output(beside="none")])
@@ -325,7 +327,7 @@ def test_a_composition_from_a_folder_gives_the_same_bits(task: str, tmp_path: Pa
     expected = trained.vectors()
     save_model(trained, tmp_path / "model")
     loaded = load_model(tmp_path / "model", device="cpu")
-    assert loaded.output == Output().for_task(trained.model.settings.task)
+    assert loaded.output == trained.output_of(None)
     for output in (loaded.output, replace(loaded.output, dim=4), replace(loaded.output, unit_length=True)):
         np.testing.assert_array_equal(loaded.trained.vectors(graph, output), trained.vectors(output=output))
     np.testing.assert_array_equal(loaded.trained.vectors(graph), expected)
@@ -365,8 +367,8 @@ def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path
         return replace(now(inputs), bases=now(inputs).bases[1:], raw=False)
 
     monkeypatch.setattr(Propagated, "fit", without_raw)
-    expected = trained.vectors()
-    save_model(trained, tmp_path / "model")
+    expected = trained.vectors(output=FEATURES)
+    save_model(trained, tmp_path / "model", output=FEATURES)
     monkeypatch.undo()
     config = tmp_path / "model" / "config.json"
     config.write_text(config.read_text().replace("mvgrl-model-6", "mvgrl-model-3"))
@@ -450,6 +452,12 @@ DAMAGES: dict[str, tuple[str, dict[str, torch.Tensor | None], str]] = {
     "flat rotation": ("node", {"rotation": torch.zeros(31)}, "has shape"),
     "other widths": ("node", {"widths": torch.tensor([8, 8, 5, 4, 6])}, "columns"),
     "too many parts": ("node", {"widths": torch.tensor([8, 8, 5, 5, 5, 5])}, "4 parts beside the codes of 2 views"),
+    "no positions": ("position", {"position.positions": None}, "positions"),
+    "positions of other nodes": ("position", {"position.positions": torch.zeros(39, 40)}, "positions is not"),
+    "positions with nan": ("position", {"position.positions": torch.full((40, 40), NAN)}, "finite"),
+    "positions of another width": ("position", {"position.width": torch.tensor([39])}, "is not"),
+    "repeated ids of positions": ("position", {"position.ids": torch.zeros(40, dtype=torch.int64)}, "different ids"),
+    "unknown array of positions": ("position", {"position.colours": torch.zeros(1)}, "colours"),
     "no colours": ("graph", {"colours": None}, "colours"),
     "empty colours": ("graph", {"colours": torch.arange(0), "basis.0": torch.zeros(0, 12)}, "colours"),
     "unsorted colours": ("graph", {"colours": torch.tensor([3, 2, 1])}, "colours are not sorted"),
@@ -464,7 +472,7 @@ DAMAGES: dict[str, tuple[str, dict[str, torch.Tensor | None], str]] = {
 
 @pytest.fixture(scope="module")
 def trained_models() -> dict[str, Trained]:
-    graphs = {"node": random_graph(), "wide": wide_graph(), "graph": graph_set()}
+    graphs = {"node": random_graph(), "position": random_graph(), "wide": wide_graph(), "graph": graph_set()}
     return {
         name: fit(graph, GRAPHS if name == "graph" else Settings(**QUICK), device="cpu")
         for name, graph in graphs.items()
@@ -474,7 +482,8 @@ def trained_models() -> dict[str, Trained]:
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_parts_of_a_vector_are_rejected(damage, trained_models, tmp_path: Path, input_error) -> None:
     name, values, reason = DAMAGES[damage]
-    save_model(trained_models[name], tmp_path / "model")
+    output = Output() if name in ("graph", "position") else FEATURES
+    save_model(trained_models[name], tmp_path / "model", output=output)
     load_model(tmp_path / "model", device="cpu")
     changed(tmp_path / "model", values)
     words = ("does not contain a complete model", reason)

@@ -14,9 +14,9 @@ from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.graphs.stored import StoredGraph
-from mvgrl.positions import DIMENSIONS, are_positions, row_entries
+from mvgrl.positions import DIMENSIONS, are_positions, bytes_needed
 from mvgrl.runtime import machine_memory
-from mvgrl.settings import AUTO, BY_SAMPLER, PROPAGATED, Output, Settings
+from mvgrl.settings import AUTO, BY_SAMPLER, FEW_FEATURES, PROPAGATED, Output, Settings
 from mvgrl.views.diffusion import Diffusion
 
 # Entries of a diffusion up to which all are kept. One graph: 5,000² on a CPU, where a step with them takes half a
@@ -26,8 +26,6 @@ EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
-# For positions: bytes per node, and per entry of its row. Measured at 100,000 nodes (512 entries) and 1,000,000 (128).
-_BYTES_OF_POSITION, _BYTES_OF_ENTRY = 5_000, 30
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
 
@@ -120,6 +118,38 @@ def resolve(
     return Resolved(settings, choices)
 
 
+def resolve_output(
+    graph: Graph, settings: Settings, output: Output, *, device: torch.device | str = "cpu", memory: int | None = None
+) -> Output:
+    """Return the output with everything chosen: what the preset means for the task and the graph.
+
+    Where nodes have few features, positions stand beside them if they need no more than half of the memory. The
+    settings are resolved.
+
+    >>> graph = Graph.from_edges([0, 1], [1, 2], features=[[1.0], [2.0], [3.0]])
+    >>> resolve_output(graph, resolve(graph).settings, Output()).beside
+    'propagated+position'
+    """
+    chosen = output.for_task(settings.task)
+    if output.beside is not None or chosen.beside != "propagated" or not _has_few_features(graph, settings):
+        return chosen
+    memory = machine_memory(str(torch.device(device))) if memory is None else memory
+    larger = replace(chosen, beside="propagated+position")
+    needed = max(bytes_needed(graph.nodes), _size_of_vectors(graph, settings, larger)[1])
+    return larger if needed <= memory / 2 else chosen
+
+
+def _has_few_features(graph: Graph, settings: Settings) -> bool:
+    """Whether the nodes of one graph have features or labels of their own, and few different ones."""
+    if graph.count > 1 or not graph.edges:
+        return False
+    if settings.features == "labels" and graph.node_labels is not None:
+        return len(np.unique(graph.node_labels)) < FEW_FEATURES
+    if settings.features in (AUTO, "given") and graph.features is not None:
+        return int(graph.features.shape[1]) < FEW_FEATURES
+    return False
+
+
 def check_vectors_fit(
     graph: Graph, settings: Settings, output: Output, *, device: torch.device | str = "cpu", memory: int | None = None
 ) -> None:
@@ -134,17 +164,22 @@ def check_vectors_fit(
     memory = machine_memory(str(torch.device(device))) if memory is None else memory
     if settings.task == "graph":
         return
-    codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
-    # Beside the codes, features and propagated features, and as much again to compute them.
-    columns = DIMENSIONS if are_positions(settings.features) else PROPAGATED
-    beside = 2 * columns * (len(settings.views) + 1) if output.beside == "propagated" else 0
-    length = output.dim or codes + beside // 2
-    size = 4 * graph.nodes * (codes + beside + length)
+    length, size = _size_of_vectors(graph, settings, output)
     if size > memory:
         raise InputError(
             f"vectors of {length} numbers for {graph.nodes:,} nodes need about {_gigabytes(size)} with everything they "
             f"are made of, but there are {_gigabytes(memory)} of memory; use a smaller dim and hidden, or beside 'none'"
         )
+
+
+def _size_of_vectors(graph: Graph, settings: Settings, output: Output) -> tuple[int, int]:
+    """Return the length of the vectors of nodes, and the bytes of them and of everything they are made of, about."""
+    codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
+    # Beside the codes, features, positions, and both propagated, and as much again to compute them.
+    columns = DIMENSIONS if are_positions(settings.features) else PROPAGATED + DIMENSIONS * output.has_positions
+    beside = 2 * columns * (len(settings.views) + 1) if output.propagates else 0
+    length = output.dim or codes + beside // 2
+    return length, 4 * graph.nodes * (codes + beside + length)
 
 
 def _resolve_features(
@@ -179,7 +214,7 @@ def _without_features(
 ) -> Settings:
     """Use node labels; without them positions for one graph, which show communities, and degrees for many."""
     kind, words = "degree-one-hot", "degrees as features"
-    needed = graph.nodes * (_BYTES_OF_POSITION + _BYTES_OF_ENTRY * row_entries(graph.nodes))
+    needed = bytes_needed(graph.nodes)
     if graph.node_labels is not None:
         kind, words = "labels", "node labels as features"
     elif settings.task == "node" and graph.edges and needed <= memory:

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mvgrl.automatic import Resolved, check_vectors_fit, resolve
+from mvgrl.automatic import Resolved, check_vectors_fit, resolve, resolve_output
 from mvgrl.display import as_html, parameters_section
 from mvgrl.errors import GraphWarning, InputError, SettingsError, shown
 from mvgrl.frames import (
@@ -94,6 +94,7 @@ class _Embedder(  # type: ignore[call-arg]
         resolved = resolve(named.graph, self._settings(), device=where)
         if (method := self._method()) is not None:
             return self._fit_method(method, named, resolved, where)
+        output = resolve_output(named.graph, resolved.settings, output, device=where)
         check_vectors_fit(named.graph, resolved.settings, output, device=where)
         trained = self._trained(named, resolved)
         about: dict[str, Any] = {"trained on": named.graph.size_text}
@@ -180,7 +181,7 @@ class _Embedder(  # type: ignore[call-arg]
         check_is_fitted(self, "trained_")
         if not isinstance(self.trained_, Trained):
             return np.array(column_names(self.trained_.found.shape[1]), dtype=object)
-        output, settings = self._output(), self.trained_.model.settings
+        output, settings = self.trained_.output_of(self._output()), self.trained_.model.settings
         composition = self.trained_.compose(output) if output.composed else None
         return np.array(column_names(vector_summary(settings, output, composition)["dim"]), dtype=object)
 
@@ -237,7 +238,9 @@ class _Embedder(  # type: ignore[call-arg]
         given = _given(self, OutputFields)
         if self.method == "mvgrl":
             given["preset"] = "paper"
-        return Output(**given).for_task(self._task)
+        output = Output(**given)
+        output.for_task(self._task)  # an error for what does not fit; what is left open depends on the graph
+        return output
 
     def _container(self) -> str:
         kind = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 
 from mvgrl.errors import InputError, SettingsError
@@ -37,6 +38,7 @@ class Inputs:
     device: torch.device
     cache: ViewCache | None = None
     choices: Mapping[str, str] = field(default_factory=dict)  # what was chosen automatically, and why
+    ids: np.ndarray | None = None  # of the nodes; None: they are numbered
 
     @cached_property
     def adjacency(self) -> SparseMatrix:
@@ -114,7 +116,7 @@ def prepare(
     where = resolve_device(device)
     features = encoder.transform(graph, ids=ids).to(where)
     views = _view_matrices(graph, settings, where, cache)
-    return Inputs(graph, settings, encoder, features, views, where, cache, choices or {})
+    return Inputs(graph, settings, encoder, features, views, where, cache, choices or {}, ids)
 
 
 def _check_task(graph: Graph, settings: Settings) -> None:

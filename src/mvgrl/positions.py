@@ -32,6 +32,7 @@ DIMENSIONS = 512
 _ALPHA = 0.1
 _ENTRIES = 2**26  # of the whole matrix, at most: smaller graphs have longer rows; but at least _FEWEST per row
 _FEWEST, _MOST = 128, 512  # entries per row
+_BYTES_PER_NODE, _BYTES_PER_ENTRY = 5_000, 30  # measured at 100,000 nodes (512 entries) and 1,000,000 (128)
 _STORED = ("positions", "factors", "likeness", "degree_scale")
 _ROUNDS = 10  # of averaging over neighbours, to place new nodes that have no known neighbour
 _RELATED = 0.5  # of the training graph's likeness of neighbours, the least of a graph in which positions mean something
@@ -80,14 +81,37 @@ class PositionEncoder(FeatureEncoder):
     def transform(self, graph: Graph, dtype: torch.dtype = torch.float32, ids: np.ndarray | None = None) -> Matrix:
         """Return the positions of the nodes of a graph, those of known nodes as they were in the training graph."""
         self._check_fitted()
-        found = self._placed(graph, np.arange(graph.nodes) if ids is None else ids)
+        found, known = self._known(graph, ids)
+        if (reason := self._unrelated(graph, found, known)) is not None:
+            raise InputError(
+                f"{reason}; positions mean something only in the training graph: to embed others, train with features "
+                "'degree-one-hot'"
+            )
+        found = self._placed(graph, found, known)
         if self.kind == "position+degree":
             centre, factor = self.degree_scale_
             degree = (np.log1p(graph.degrees) - centre) * factor
             found = np.hstack([found, degree[:, None].astype(np.float32)])
         return DenseMatrix(torch.from_numpy(found).to(dtype))
 
-    def _placed(self, graph: Graph, ids: np.ndarray) -> np.ndarray:
+    def positions_if_related(self, graph: Graph, ids: np.ndarray | None = None) -> np.ndarray | None:
+        """Return the positions of the nodes of a graph; None, with a warning, if they mean nothing there."""
+        self._check_fitted()
+        found, known = self._known(graph, ids)
+        if (reason := self._unrelated(graph, found, known)) is not None:
+            logger.warning("%s; positions are unknown, and the vectors come from the features alone", reason)
+            return None
+        return self._placed(graph, found, known)
+
+    def _known(self, graph: Graph, ids: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of the nodes of the training graph, zeros for others, and which nodes are known.
+
+        Nodes without ids are numbered as in the training graph.
+        """
+        if ids is None:
+            ids = np.arange(graph.nodes)
+            if self.ids_.dtype.kind in "US" and graph.nodes <= len(self.ids_):
+                ids = self.ids_[: graph.nodes]
         order = np.argsort(self.ids_, kind="stable")
         comparable = (ids.dtype.kind in "US") == (self.ids_.dtype.kind in "US")
         place = np.searchsorted(self.ids_, ids, sorter=order).clip(max=len(order) - 1) if comparable else 0
@@ -95,7 +119,10 @@ class PositionEncoder(FeatureEncoder):
         found = np.zeros((graph.nodes, self.positions_.shape[1]), np.float32)
         if comparable:
             found[known] = self.positions_[order[place]][known]
-        self._check_related(graph, found, known)
+        return found, known
+
+    def _placed(self, graph: Graph, found: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Fill in the positions of new nodes."""
         if not known.all():
             _place_new(graph, found, known, self.factors_)
             logger.warning(
@@ -104,21 +131,19 @@ class PositionEncoder(FeatureEncoder):
             )  # fmt: skip
         return found
 
-    def _check_related(self, graph: Graph, found: np.ndarray, known: np.ndarray) -> None:
-        """Reject a graph in which the positions mean nothing."""
-        remedy = (
-            "positions mean something only in the training graph: to embed others, train with features 'degree-one-hot'"
-        )
+    def _unrelated(self, graph: Graph, found: np.ndarray, known: np.ndarray) -> str | None:
+        """Return why the positions mean nothing in a graph, or None if they do mean something."""
         if graph.count > 1 or not known.any():
-            raise InputError(f"the graph has no node of the training graph; {remedy}")
+            return "the graph has no node of the training graph"
         if known.all() and len(known) == len(self.ids_) and not graph.edges:
-            return
+            return None
         alike = _likeness(graph, found, known)
-        if alike < _RELATED * self.likeness_ - _NOISE:
-            raise InputError(
-                f"neighbours have unrelated positions (mean cosine {alike:.2f}, {self.likeness_:.2f} in the training "
-                f"graph), so this is another graph; {remedy}"
-            )
+        if alike >= _RELATED * self.likeness_ - _NOISE:
+            return None
+        return (
+            f"neighbours have unrelated positions (mean cosine {alike:.2f}, {self.likeness_:.2f} in the training "
+            "graph), so this is another graph"
+        )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the fitted state as numeric arrays."""
@@ -192,6 +217,11 @@ def row_entries(nodes: int) -> int:
     [512, 335, 128]
     """
     return min(max(_ENTRIES // max(nodes, 1), _FEWEST), _MOST)
+
+
+def bytes_needed(nodes: int) -> int:
+    """Return how much memory the positions of this many nodes take while they are computed, about."""
+    return nodes * (_BYTES_PER_NODE + _BYTES_PER_ENTRY * row_entries(nodes))
 
 
 def _neighbour_average(graph: Graph) -> sp.csr_array:

@@ -45,7 +45,7 @@ def save_model(
     ``output`` is how its vectors are made by default. A folder that contains a model is replaced; any
     other folder that is not empty is left alone.
     """
-    settings, output = trained.model.settings, (output or Output()).for_task(trained.model.settings.task)
+    settings, output = trained.model.settings, trained.output_of(output)
     settings.check_saveable()
     folder = check_model_folder(folder)
     composition = trained.compose(output) if output.composed else None

@@ -22,7 +22,7 @@ from mvgrl.errors import SettingsError, check_name, shown
 TASKS = ("node", "graph")
 CODES = ("projected", "encoded", "layers")
 JOINS = ("sum", "concatenate")
-BESIDE = ("none", "propagated", "counts")
+BESIDE = ("none", "propagated", "propagated+position", "counts")
 AUTO = "auto"  # chosen for the graph by mvgrl.automatic, inside fit
 
 # The choices that depend on the task: a setting left at None takes its value from here. They are the paper's, except
@@ -52,6 +52,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "paper": {task: dict(dim=0, beside="none", codes="projected", join="sum") for task in TASKS},
 }
+FEW_FEATURES = 64  # below which positions stand beside the features of nodes: so few tell few nodes apart
 PROPAGATED = 256  # components of the features propagated over a view, in a vector
 
 
@@ -111,7 +112,9 @@ class OutputFields:
         "default", "How vectors are made: default, or paper (the sum of the views' codes, nothing else)."
     )
     dim: int = integer(None, "Length of the vectors; 0 keeps all components.", least=0)
-    beside: str = choice(None, "Beside the codes: propagated (features of nodes), counts (of graphs) or none.")
+    beside: str = choice(
+        None, "Beside the codes: propagated or propagated+position (of nodes), counts (of graphs) or none."
+    )
     codes: str = choice(
         None, "Codes after the heads (projected), before them (encoded), or of all layers (layers).", later=True
     )
@@ -136,13 +139,23 @@ class Output(Sealed, OutputFields):
 
     def for_task(self, task: str) -> Output:
         """Return the output with what the preset means for a task."""
-        if (task, self.beside) in (("node", "counts"), ("graph", "propagated")):
+        if (task, self.beside) in (("node", "counts"), ("graph", "propagated"), ("graph", "propagated+position")):
             raise SettingsError(
                 f"beside is {self.beside!r}, which does not fit task {task!r}: a node has 'propagated' features beside "
                 "its codes, a graph 'counts' of its substructures; omit it, or use 'none'"
             )
         chosen = {name: value for name, value in PRESETS[self.preset][task].items() if getattr(self, name) is None}
         return replace(self, **chosen)
+
+    @property
+    def propagates(self) -> bool:
+        """Whether features stand beside the codes."""
+        return self.beside in ("propagated", "propagated+position")
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether positions stand beside the codes and the features."""
+        return self.beside == "propagated+position"
 
     @property
     def composed(self) -> bool:
@@ -266,6 +279,8 @@ def default_text(name: str, default: Any) -> str:
         return ",".join(default) if isinstance(default, tuple) else str(default)
     if name in BY_SAMPLER["given"]:
         return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['large'][name]} if all nodes do not fit into memory"
+    if name == "beside":
+        return f"node propagated, or propagated+position for fewer than {FEW_FEATURES} features; graph counts"
     by_task = {task: (BY_TASK[task] | PRESETS["default"][task])[name] for task in TASKS}
     if len(set(by_task.values())) == 1:
         return str(by_task["node"])

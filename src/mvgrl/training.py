@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mvgrl.automatic import Resolved, resolve
+from mvgrl.automatic import Resolved, resolve, resolve_output
 from mvgrl.captured import Captured, can_be_captured
 from mvgrl.checkpoint import RunState
 from mvgrl.distributed import epochs_from, mean_over_processes, rank, synchronised
@@ -69,8 +69,7 @@ class Trained:
         >>> trained.vectors(output=Output(dim=2)).shape, trained.vectors(output=Output(preset="paper")).shape
         ((4, 2), (4, 8))
         """
-        task = self.model.settings.task
-        output = (output or Output()).for_task(task)
+        task, output = self.model.settings.task, self.output_of(output)
         composition = self.compose(output) if output.composed else None
         inputs = self._prepared(graph)
         self.model.eval()
@@ -80,9 +79,19 @@ class Trained:
             found = composition.vectors(self.model, inputs, output)
         return _checked(found)
 
+    def output_of(self, given: Output | None) -> Output:
+        """Return an output with everything chosen, for the training graphs; a loaded model has what was saved."""
+        output, settings = given or Output(), self.model.settings
+        if self.inputs is not None:
+            return resolve_output(self.inputs.graph, settings, output, device=self.device)
+        saved = None if self.composition is None else self.composition.output
+        if saved is not None and output.beside is None and output.preset == saved.preset:
+            output = replace(output, beside=saved.beside)
+        return output.for_task(settings.task)
+
     def represent(self, graph: Graph | NamedGraph | None = None, output: Output = PAPER) -> tuple[np.ndarray, ...]:
         """The codes of the nodes and of the graphs, whatever the task, joined as in the paper."""
-        output = output.for_task(self.model.settings.task)
+        output = self.output_of(output)
         if output.composed:
             raise SettingsError("only the vectors of the task have other parts and a dim; use the preset 'paper'")
         self.model.eval()
@@ -90,7 +99,7 @@ class Trained:
 
     def compose(self, output: Output) -> Composition:
         """Return how the vectors of an output are composed, fitted on the training graphs unless it already is."""
-        output = output.for_task(self.model.settings.task)
+        output = self.output_of(output)
         if self.composition is None or not self.composition.fits(output):
             if self.inputs is None:
                 raise SettingsError(
@@ -103,8 +112,7 @@ class Trained:
 
     def vector_text(self, output: Output) -> str:
         """Return what the vectors of an output are made of, and how much of it they keep, in a few words."""
-        settings = self.model.settings
-        output = output.for_task(settings.task)
+        settings, output = self.model.settings, self.output_of(output)
         if not output.composed:
             return describe(settings, output, 0)
         composition = self.compose(output)

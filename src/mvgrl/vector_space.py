@@ -99,8 +99,11 @@ class VectorSpace:
         rotation = directions.contiguous()  # as it will be when read from a file: same bits
         return cls(mean, scale, widths, rotation, torch.stack(kept))
 
-    def transform(self, parts: Sequence[Tensor], dim: int) -> Tensor:
-        """Return the vectors of all rows: ``dim`` numbers, or all if there are fewer, or if ``dim`` is 0."""
+    def transform(self, parts: Sequence[Tensor | None], dim: int) -> Tensor:
+        """Return the vectors of all rows: ``dim`` numbers, or all if there are fewer, or if ``dim`` is 0.
+
+        A part that is None is unknown and contributes nothing, as if all its rows were the mean of the training graph.
+        """
         directions = self.directions(dim)
         return torch.cat([rows @ directions for rows in self._joined(parts)])
 
@@ -155,23 +158,29 @@ class VectorSpace:
         if rows < columns:
             joined = torch.cat(list(self._joined(parts))) / rows**0.5
             total = joined.square().sum(0)
-            values, left = torch.linalg.eigh(joined @ joined.T)
+            values, left = _eigh(joined @ joined.T)
             directions = torch.nn.functional.normalize(joined.T @ left, dim=0)
         else:
             covariance = self.mean.new_zeros(columns, columns)
             for some in self._joined(parts):
                 covariance.addmm_(some.T, some, alpha=1 / rows)
             total = covariance.diagonal().clone()
-            values, directions = torch.linalg.eigh(covariance)
+            values, directions = _eigh(covariance)
         count = max(1, int((values > _EMPTY * values.sum()).sum()))
         return values.flip(0)[:count].clamp(min=0), fixed_signs(directions.flip(1)[:, :count]), total
 
-    def _joined(self, parts: Sequence[Tensor]) -> Iterator[Tensor]:
+    def _joined(self, parts: Sequence[Tensor | None]) -> Iterator[Tensor]:
         """Yield some rows of all parts side by side, centred and scaled."""
-        factor = torch.cat([one.expand(width) for one, width in zip(self.scale, self.widths, strict=True)])
-        bounds = [*range(0, len(parts[0]), _ROWS), len(parts[0])]
-        for start, stop in pairwise(bounds):
-            yield (torch.cat([part[start:stop] for part in parts], dim=1) - self.mean) * factor
+        known = next(part for part in parts if part is not None)
+        means = self.mean.split(self.widths)
+        for start, stop in pairwise([*range(0, len(known), _ROWS), len(known)]):
+            yield torch.cat(
+                [
+                    known.new_zeros(stop - start, width) if part is None else (part[start:stop] - mean) * scale
+                    for part, mean, scale, width in zip(parts, means, self.scale, self.widths, strict=True)
+                ],
+                dim=1,
+            )
 
 
 def blocks(count: int, first: int = _BLOCK) -> Iterator[slice]:
@@ -262,6 +271,15 @@ def fixed_signs(directions: Tensor) -> Tensor:
     """
     largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
     return directions * torch.where(largest < 0, -1.0, 1.0).to(directions.dtype)
+
+
+def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues and eigenvectors; in double precision where single precision does not converge."""
+    try:
+        values, vectors = torch.linalg.eigh(matrix)
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]  # seen for matrices with many rows of zeros
+        values, vectors = torch.linalg.eigh(matrix.double())
+    return values.to(matrix.dtype), vectors.to(matrix.dtype)
 
 
 def _mean(part: Tensor) -> Tensor:

@@ -59,7 +59,8 @@ class Composition:
         """Learn components, scales and the rotation from the training graphs."""
         beside = KINDS[output.beside].fit(inputs) if output.beside in KINDS else None
         logarithms = inputs.settings.task == "graph"
-        parts = _parts(model, inputs, output, beside, logarithms=logarithms)
+        found = _parts(model, inputs, output, beside, logarithms=logarithms)
+        parts = [part for part in found if part is not None]  # all of them: everything is known of the training graphs
         weights = part_weights(len(parts), beside)
         if beside is not None and beside.may_be_noise:
             weights = weights_by_share(weights, _surviving_shares(parts, inputs))
@@ -113,10 +114,11 @@ def code_names(settings: Settings, output: Output) -> list[str]:
 
 
 def part_weights(count: int, beside: Beside | None) -> list[float]:
-    """Return the weights of all parts: the codes of all views together weigh 1."""
-    others = beside.weights if beside is not None else []
-    codes = count - len(others)
-    return [codes**-0.5] * codes + others
+    """Return the weights of all parts, those of the codes first; the codes of all views have one weight together."""
+    if beside is None:
+        return [count**-0.5] * count
+    codes = count - len(beside.weights)
+    return [beside.code_weight * codes**-0.5] * codes + beside.weights
 
 
 def describe(settings: Settings, output: Output, rows: int) -> str:
@@ -133,9 +135,12 @@ def describe(settings: Settings, output: Output, rows: int) -> str:
     views = f"{', '.join(first)} and {last}" if first else last
     codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
     propagated = f"raw and propagated {'positions' if are_positions(settings.features) else 'features'}"
-    beside = {"none": "", "counts": ", counts of substructures, histogram", "propagated": f", {propagated}"}[
-        output.beside
-    ]
+    beside = {
+        "none": "",
+        "counts": ", counts of substructures, histogram",
+        "propagated": f", {propagated}",
+        "propagated+position": f", {propagated}, positions",
+    }[output.beside]
     length = str(output.dim) if output.dim < rows else f"up to {rows}"  # a few points span no more dimensions
     if not output.dim:
         length = "all components"
@@ -151,15 +156,18 @@ def _code_width(settings: Settings, output: Output) -> int:
     return settings.hidden * (settings.layers if output.codes == "layers" else 1)
 
 
-def _parts(model: MVGRL, inputs: Inputs, output: Output, beside: Beside | None, *, logarithms: bool) -> list[Tensor]:
-    """Return all parts, rows × columns each; the rows are nodes or graphs, depending on the task."""
+def _parts(
+    model: MVGRL, inputs: Inputs, output: Output, beside: Beside | None, *, logarithms: bool
+) -> list[Tensor | None]:
+    """Return all parts, rows × columns each, None if unknown; the rows are nodes or graphs, depending on the task."""
     graphs = inputs.settings.task == "graph"
     with torch.inference_mode():
         found = [_code_parts(model, batch, output, graphs=graphs, logarithms=logarithms) for batch in inputs.whole()]
-        parts = [torch.cat(rows) for rows in zip(*found, strict=True)]
+        parts: list[Tensor | None] = [torch.cat(rows) for rows in zip(*found, strict=True)]
         parts += beside.parts(inputs) if beside is not None else []
     for part in parts:
-        check_finite_vectors(part)
+        if part is not None:
+            check_finite_vectors(part)
     return parts
 
 

@@ -95,7 +95,7 @@ def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, smal
     (line,) = [line for line in printed if line.startswith("picked: ")]
     assert line.startswith("picked: task node (one graph); 2 features scaled by column; ppr exact (12 nodes)")
     assert "whole graph in each step" in line
-    assert line.endswith("; vectors of up to 12: codes of adjacency and ppr, raw and propagated features")
+    assert line.endswith("; vectors of up to 12: codes of adjacency and ppr, raw and propagated features, positions")
     assert printed[-1].endswith("wrote 12 vectors of 11 to v.csv")
     (line,) = [line for line in run(f"embed {many_graphs} -o r.csv {small}").err.splitlines() if "picked" in line]
     assert line == (
@@ -107,7 +107,7 @@ def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, smal
 def test_given_settings_are_not_listed_as_choices(run, graph, small):
     flags = "--task node --normalise row --views adjacency,ppr:top_k=3 --sampler full"
     printed = run(f"embed {graph} -o v.csv {small} {flags}").err.splitlines()
-    assert "picked: vectors of up to 12: codes of adjacency and ppr, raw and propagated features" in printed
+    assert "picked: vectors of up to 12: codes of adjacency and ppr, raw and propagated features, positions" in printed
     printed = run(f"embed {graph} -o v.csv {small} {flags} --preset paper").err.splitlines()
     assert "picked: vectors of 4: sum of the codes of adjacency and ppr" in printed
 

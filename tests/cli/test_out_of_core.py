@@ -49,7 +49,7 @@ def same(one, other):
 
 
 def test_embed_says_which_path_and_gives_the_same_vectors(graph, run, large):
-    inside = run(f"embed {graph} -o inside.parquet {SETTINGS} {VIEWS} --json")
+    inside = run(f"embed {graph} -o inside.parquet {SETTINGS} {VIEWS} --beside propagated --json")
     assert inside.err.startswith("in memory: 40 nodes")
     large()
     outside = run(f"embed {graph} -o outside.parquet {SETTINGS} {VIEWS} --memory 2GB --json")
@@ -63,13 +63,27 @@ def test_embed_says_which_path_and_gives_the_same_vectors(graph, run, large):
 
 
 def test_train_and_apply(graph, run, large):
-    run(f"train {graph} -o inside {SETTINGS} {VIEWS}")
+    run(f"train {graph} -o inside {SETTINGS} {VIEWS} --beside propagated")
     run(f"apply inside {graph} -o inside.parquet")
     large()
     run(f"train {graph} -o outside {SETTINGS} {VIEWS} --memory 2GB")
     run(f"apply outside {graph} -o outside.parquet --memory 2GB")
     same(vectors("inside.parquet"), vectors("outside.parquet"))
     assert not list(Path().glob("*.checkpoint"))
+
+
+def test_positions_stand_beside_few_features_only_in_memory(graph, run, large):
+    assert "raw and propagated features, positions" in run(f"train {graph} -o model {SETTINGS} {VIEWS}").err
+    large()
+    outside = run(f"embed {graph} -o v.parquet {SETTINGS} {VIEWS} --memory 2GB").err
+    assert "raw and propagated features\n" in outside
+    refused = run(
+        f"embed {graph} -o w.parquet {SETTINGS} {VIEWS} --memory 2GB --beside propagated+position", code=2
+    ).err
+    assert "needs the whole graph in memory; use 'propagated'" in refused
+    applied = run(f"apply model {graph} -o applied.parquet --memory 2GB")
+    assert "positions are unknown in a graph that stays on disk" in applied.err
+    assert vectors("applied.parquet")[1].shape == (40, 6)
 
 
 def test_what_does_not_fit_is_refused_with_what_does(graph, run, large):

@@ -13,6 +13,7 @@ from mvgrl.settings import PRESETS, Output
 from mvgrl.tables.embeddings import read_embeddings
 
 PARTS = ["codes: adjacency", "codes: ppr", "raw features", "propagated: adjacency", "propagated: ppr"]
+PARTS += ["raw positions", "propagated positions: adjacency", "propagated positions: ppr"]  # of few features
 
 
 def vectors(path):
@@ -65,7 +66,9 @@ def test_json_says_how_much_of_every_part_a_short_vector_keeps(run, graph, small
 
 def test_dim_0_keeps_all_components(run, graph, small):
     outcome = run(f"embed {graph} -o all.npy {small} --dim 0 --json")
-    assert "vectors of all components: codes of adjacency and ppr, raw and propagated features" in outcome.err
+    assert (
+        "vectors of all components: codes of adjacency and ppr, raw and propagated features, positions" in outcome.err
+    )
     run(f"embed {graph} -o default.npy {small}")
     assert outcome.json["dim"] == 11
     assert outcome.json["parts"] == dict.fromkeys(PARTS, 1.0)
@@ -95,7 +98,7 @@ def test_model_saved_with_a_short_vector_keeps_its_length_and_can_give_all_compo
     assert (vectors("short.npy").shape, vectors("all.npy").shape) == ((12, 3), (12, 11))
     left, values, _ = np.linalg.svd(vectors("all.npy"), full_matrices=False)
     best = left[:, :3] * values[:3]  # the best approximation of this length, up to a rotation
-    np.testing.assert_allclose(vectors("short.npy") @ vectors("short.npy").T, best @ best.T, atol=1e-4)
+    np.testing.assert_allclose(vectors("short.npy") @ vectors("short.npy").T, best @ best.T, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dim", ["-1", "1.5", "many", "x8"])
@@ -203,7 +206,7 @@ def test_info_and_the_model_card_show_the_parts_and_their_shares(run, graph, sma
     assert shown["variance_kept"] == trained["parts"]
     assert list(shown["variance_kept"]) == PARTS
     assert any(0 < share < 1 for share in shown["variance_kept"].values())
-    assert shown["output"] == Output(dim=3).for_task("node").to_dict()
+    assert shown["output"] == Output(dim=3, beside="propagated+position").for_task("node").to_dict()
     text, card = run("info model").out, Path("model/README.md").read_text()
     assert "| length of a vector | 3 |" in card
     for part, share in shown["variance_kept"].items():
@@ -213,7 +216,7 @@ def test_info_and_the_model_card_show_the_parts_and_their_shares(run, graph, sma
 
 def test_info_on_a_graph_says_what_its_vectors_would_be_made_of(run, graph, many_graphs):
     assert run(f"info {graph} --json").json["picks"][-1] == (
-        "vectors of up to 12: codes of adjacency and ppr, raw and propagated features"
+        "vectors of up to 12: codes of adjacency and ppr, raw and propagated features, positions"
     )
     assert run(f"info {many_graphs} --json").json["picks"][-1] == (
         "vectors of up to 6: codes of adjacency and ppr, counts of substructures, histogram"

@@ -289,7 +289,9 @@ def test_settings_that_need_the_whole_graph_are_rejected() -> None:
         Settings(task="graph", sampler="full"),
     ):
         with pytest.raises(SettingsError):
-            check_settings(settings)
+            check_settings(settings, Output())
+    with pytest.raises(SettingsError, match="use 'propagated'"):
+        check_settings(Settings(views=("adjacency", "ppr:top_k=4")), Output(beside="propagated+position"))
 
 
 def test_folder_of_another_job_is_rejected(tmp_path: Path) -> None:
@@ -303,12 +305,13 @@ def test_folder_of_another_job_is_rejected(tmp_path: Path) -> None:
     assert other.plan.rows == 64  # as it was cut
 
 
-def test_trained_model_is_applied_to_another_graph(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [Output(dim=12), Output(dim=12, beside="propagated")], ids=["positions", "features"])
+def test_trained_model_is_applied_to_another_graph(given: Output, tmp_path: Path) -> None:
+    """Positions are unknown there, in memory and on disk."""
     graph, views = community_graph(), ("adjacency", "ppr:top_k=16:method=push")
     trained = fit(graph, Settings(hidden=8, epochs=2, views=views, sampler="walk", sample_size=50), device="cpu")
-    expected = trained.vectors(other := community_graph(seed=1), Output(dim=12))
-    output = Output(dim=12).for_task("node")
-    trained.compose(output)
+    expected = trained.vectors(other := community_graph(seed=1), given)
+    output = trained.output_of(given)
     on_disk = stored(other, tmp_path)
     plan = replace(Plan.make(on_disk, trained.model.settings, output, 2**31), rows=50)
     job = Job(on_disk, Resolved(trained.model.settings), output, tmp_path / "job", plan)

@@ -172,7 +172,7 @@ def _stored_run(
     continued = (folder / "job.json").exists()
     if cluster is None and not continued and fits(stored, resolved, output, limit, console):
         return None
-    check_settings(settings, training=False)
+    check_settings(settings, output, training=False)
     check_streamable(written)
     plan = Plan.make(stored, settings, output, limit)
     job = Job(stored, resolved, output, folder, plan, model=fingerprint_of(trained))

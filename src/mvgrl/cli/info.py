@@ -111,7 +111,7 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
     import numpy as np
     from scipy.sparse.csgraph import connected_components
 
-    from mvgrl.automatic import resolve
+    from mvgrl.automatic import resolve, resolve_output
     from mvgrl.cli.inputs import notes_of
     from mvgrl.errors import MVGRLError
     from mvgrl.evaluation.checks import is_known
@@ -150,7 +150,7 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
     try:
         resolved = resolve(graph)
         rows = graph.nodes if resolved.settings.task == "node" else graph.count
-        vector = describe(resolved.settings, Output().for_task(resolved.settings.task), rows)
+        vector = describe(resolved.settings, resolve_output(graph, resolved.settings, Output()), rows)
         values["picks"] = [*resolved.choices.values(), vector]
     except MVGRLError as error:
         values["picks"] = [str(error)]

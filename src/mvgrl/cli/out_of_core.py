@@ -190,7 +190,7 @@ def stored_run(
     if elsewhere.cluster is None and not continued and fits(stored, resolved, output, limit, console):
         return None
     resolved.choices["vector"] = describe(resolved.settings, output, stored.nodes)
-    check_settings(resolved.settings)
+    check_settings(resolved.settings, output)
     plan = Plan.make(stored, resolved.settings, output, limit)
     console.note(f"picked: {resolved.summary}")
     job = OutOfCore(stored, resolved, output, folder, plan, seed=seed, device=device, facts=facts)
@@ -213,8 +213,8 @@ def check_on_disk(graph: str, cluster: str | None) -> None:
         )
 
 
-def check_fits(graph: str, sizes: tuple[int, int, int], resolved: Resolved, output: Output, memory: int) -> None:
-    """Reject a graph in memory that needs more than --memory."""
+def check_fits(graph: str, sizes: tuple[int, int, int], resolved: Resolved, output: Output, memory: int) -> int:
+    """Reject a graph in memory that needs more than --memory; return how much of that is left."""
     from mvgrl.outofcore import plan
     from mvgrl.tables.budget import as_size
 
@@ -224,6 +224,7 @@ def check_fits(graph: str, sizes: tuple[int, int, int], resolved: Resolved, outp
             f"{graph} needs about {as_size(needed)} in memory, but --memory is {as_size(memory)}; import it first "
             f"(mvgrl import {graph} -o GRAPH), and give the folder"
         )
+    return memory - needed
 
 
 def fingerprint_of(trained: Trained) -> str:

@@ -154,24 +154,26 @@ def _read(request: Request, console: Console) -> _Asked:
 
 def _in_memory(request: Request, asked: _Asked, console: Console) -> Job:
     """Read the graph, and choose what was left open."""
-    from mvgrl.automatic import check_vectors_fit, resolve
+    from mvgrl.automatic import check_vectors_fit, resolve, resolve_output
     from mvgrl.vectors import describe
 
     graph, method, output, where = request.graph, asked.method, asked.output, asked.where
     named = open_graph(graph, request.source, console, features=asked.features)
     _check_task(graph, named, asked.values.get("task"))
-    limited = request.memory is not None
+    limited, left = request.memory is not None, None
     resolved = resolve(named.graph, asked.training, device=where, memory=asked.limit if limited else None)
     if limited and named.graph.count == 1 and method is None:
         width = 0 if named.graph.features is None else named.graph.features.shape[1]
-        check_fits(graph, (named.graph.nodes, named.graph.edges, width), resolved, output.for_task("node"), asked.limit)
+        left = check_fits(
+            graph, (named.graph.nodes, named.graph.edges, width), resolved, output.for_task("node"), asked.limit
+        )
     if method is not None:
         method = _own_method(request.method, resolved.settings.task, asked.values)
         for name in ("views", "sampler"):  # of MVGRL
             resolved.choices.pop(name, None)
         resolved.choices["method"] = f"method {request.method}"
     else:
-        output = output.for_task(resolved.settings.task)
+        output = resolve_output(named.graph, resolved.settings, output, device=where, memory=left)
         check_vectors_fit(named.graph, resolved.settings, output, device=where)
         rows = named.graph.nodes if resolved.settings.task == "node" else named.graph.count
         resolved.choices["vector"] = describe(resolved.settings, output, rows)

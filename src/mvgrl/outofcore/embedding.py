@@ -82,6 +82,6 @@ def plan_job(
     training = {name: value for name, value in settings.items() if name not in Output.__dataclass_fields__}
     output = Output.from_dict({name: settings[name] for name in settings if name not in training}).for_task("node")
     resolved = resolve(graph, {**training, "task": "node"}, device=where, memory=limit, streamed=facts)
-    check_settings(resolved.settings)
+    check_settings(resolved.settings, output)
     plan = Plan.make(graph, resolved.settings, output, limit)
     return Job(graph, resolved, output, folder, plan, seed=seed, device=str(where), facts=facts)

@@ -73,7 +73,7 @@ class Job:
 
     def start(self, trained: Trained | None = None) -> None:
         """Open the folder, or create it; a folder of another job is rejected. A trained model brings its encoder."""
-        check_settings(self.settings, training=trained is None)
+        check_settings(self.settings, self.output, training=trained is None)
         self._open_folder()
         if trained is not None:
             self.encoder = trained.feature_encoder
@@ -209,11 +209,15 @@ class Job:
             temporary.write_text(json.dumps({**about, "rows": self.plan.rows, "columns": self.plan.columns}))
 
 
-def check_settings(settings: Settings, *, training: bool = True) -> None:
+def check_settings(settings: Settings, output: Output, *, training: bool = True) -> None:
     """Reject settings that need the whole graph in memory; of a trained model only its views matter."""
     diffusion.check_views(settings.views)
     if not training:
         return
+    if output.has_positions:
+        raise SettingsError(
+            f"beside {output.beside!r} needs the whole graph in memory; use 'propagated', or give more --memory"
+        )
     if settings.task != "node":
         raise SettingsError("a graph that stays on disk is one graph, with a vector per node; omit --task graph")
     if not settings.sampler.samples:

@@ -15,6 +15,7 @@ from mvgrl.beside import Propagated
 from mvgrl.errors import InputError
 from mvgrl.graphs.stored import StoredGraph
 from mvgrl.outofcore.tall import CHUNK
+from mvgrl.positions import DIMENSIONS
 from mvgrl.settings import PROPAGATED, Output, Settings
 from mvgrl.tables.budget import as_size
 from mvgrl.views import Adjacency, Heat
@@ -132,15 +133,16 @@ def _columns(settings: Settings, output: Output, width: int) -> int:
     """Return the columns of all parts of a vector."""
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1)
     codes *= 1 if output.join == "sum" else len(settings.views)
-    return codes + (min(width, PROPAGATED) * (len(settings.views) + 1) if output.beside == "propagated" else 0)
+    beside = min(width, PROPAGATED) + DIMENSIONS * output.has_positions if output.propagates else 0
+    return codes + beside * (len(settings.views) + 1)
 
 
 def _widest(graph: StoredGraph, settings: Settings, output: Output) -> int:
     """Return the columns of the widest matrix that is propagated."""
     width = _width(graph, settings)
     codes = settings.hidden if settings.layers > 1 else min(width, settings.hidden)
-    beside = min(width, 1024) if output.beside == "propagated" and width > Propagated.components else 0
-    shared = width if output.beside == "propagated" and width <= Propagated.components else 0
+    beside = min(width, 1024) if output.propagates and width > Propagated.components else 0
+    shared = width if output.propagates and width <= Propagated.components else 0
     return max(codes, beside, shared)
 
 

@@ -6,6 +6,7 @@ V·X is also a step of the propagated features. Means, scales and the rotation c
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +26,8 @@ from mvgrl.outofcore.tall import Rows, StoredMatrix, Tall, chunks, powers
 from mvgrl.settings import Output
 from mvgrl.vector_space import VectorSpace, fixed_signs, weights_by_share
 from mvgrl.vectors import Composition, check_finite_vectors, part_weights, surviving_share
+
+logger = logging.getLogger(__name__)
 
 _WIDEST = 1024  # features of which all second moments are computed; more are first reduced to _REDUCED components
 _REDUCED, _ITERATIONS = 512, 4
@@ -57,7 +60,7 @@ class VectorStage:
         """Propagate what the vectors are made of, and return how they are composed."""
         self.model.eval()
         with torch.inference_mode():
-            self._beside = self._fitted_beside() if self.output.beside == "propagated" else None
+            self._beside = self._fitted_beside() if self.output.propagates else None
             self._encode()
             if self.output.composed and self.composition is None:
                 self.composition = self._fitted()
@@ -75,10 +78,10 @@ class VectorStage:
         """Return how many shards there are to write, as far as that is known before."""
         passes = 0
         for number, view in enumerate(self.model.settings.views):
-            steps = view.steps if self.output.beside == "propagated" else 1
+            steps = view.steps if self.output.propagates else 1
             width = self.features.shape[1] if number or steps else 0
             passes += steps * -(-width // self.columns)
-        if self.composition is None and self.output.beside == "propagated":
+        if self.composition is None and self.output.propagates:
             passes += -(-_SKETCHED * (2 * len(self.views) + 1) // self.columns)
         return (passes + 2) * len(self.ranges)
 
@@ -88,6 +91,8 @@ class VectorStage:
         """Return the directions that features are reduced to before they are propagated."""
         if self.composition is not None:
             assert isinstance(self.composition.beside, Propagated)
+            if self.output.has_positions:
+                logger.warning("positions are unknown in a graph that stays on disk; vectors come from features alone")
             return self.composition.beside
         width, numbers = self.features.shape[1], [None, *range(len(self.views))]
         if width <= Propagated.components:
@@ -248,7 +253,9 @@ class VectorStage:
             if self.composition is None:
                 found = torch.cat(parts, dim=1)
             else:
-                found = self.composition.space.transform(parts, self.output.dim)
+                space = self.composition.space
+                unknown = [None] * (len(space.widths) - len(parts))  # positions
+                found = space.transform([*parts, *unknown], self.output.dim)
             check_finite_vectors(found)
             yield normalize(found) if self.output.unit_length else found
 

@@ -1,105 +1,24 @@
-"""What stands beside the trained codes in a vector: knowledge of the graph that needs no training.
-
-For nodes, their features, raw and propagated over every view. For graphs, counts of substructures, and a histogram of
-labels and degrees. Features and counts are compressed to their leading components, which are learned from the training
-graphs and saved with the model.
-"""
+"""For graphs: counts of substructures, and a histogram of labels and degrees."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
+from mvgrl.beside.basis import check_basis
 from mvgrl.graphs import Graph
 from mvgrl.graphs.histograms import DEGREE_CAP, degree_counts
 from mvgrl.graphs.refinement import wl_counts
 from mvgrl.inputs import Inputs
-from mvgrl.matrices import Matrix, SparseMatrix
-from mvgrl.positions import are_positions
-from mvgrl.settings import PROPAGATED, Settings
+from mvgrl.matrices import SparseMatrix
+from mvgrl.settings import Settings
 from mvgrl.vector_space import leading_directions
-
-
-@dataclass(frozen=True)
-class Propagated:
-    """Features, raw and propagated over every view, at unit length; 256 components where there are more.
-
-    Positions are components already, and all of them are kept.
-    """
-
-    bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features as they are
-    positions: bool = False  # whether the features are positions in the graph
-    raw: bool = True  # whether the first part is the raw features; False only in older files
-
-    components: ClassVar[int] = PROPAGATED
-
-    @classmethod
-    def fit(cls, inputs: Inputs) -> Propagated:
-        """Find the leading components of the raw and propagated features of the training graph."""
-        shape, device = inputs.features.shape, inputs.device
-        products, positions = _products(inputs), are_positions(inputs.settings.features)
-        if positions or shape[1] <= cls.components:
-            return cls(tuple(None for _ in products), positions)
-        bases = (leading_directions(product, shape, cls.components, device) for product in products)
-        return cls(tuple(bases), positions)
-
-    def parts(self, inputs: Inputs) -> list[Tensor]:
-        """Return the components of every part, nodes × components each."""
-        every = torch.eye(inputs.features.shape[1], device=inputs.device)
-        bases = (every if basis is None else basis for basis in self.bases)
-        products = _products(inputs)[0 if self.raw else 1 :]
-        return [normalize(product(basis)) for product, basis in zip(products, bases, strict=True)]
-
-    def names(self, settings: Settings) -> list[str]:
-        """Return the names of the parts."""
-        first = [f"raw {'positions' if self.positions else 'features'}"] if self.raw else []
-        return first + [f"propagated: {view}" for view in settings.views]
-
-    @property
-    def weights(self) -> list[float]:
-        """The weight of every part: propagated features of all views weigh 0.7 together, and propagated positions 1."""
-        views = len(self.bases) - self.raw
-        return [(1.0 if self.positions else 0.7) * views**-0.5] * len(self.bases)
-
-    @property
-    def may_be_noise(self) -> bool:
-        """Whether some parts may be mostly noise, so that parts are weighted by what survives propagation."""
-        return not self.positions
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return what a file holds."""
-        return {f"basis.{part}": basis for part, basis in enumerate(self.bases) if basis is not None}
-
-    @classmethod
-    def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Propagated:
-        """Rebuild ``count`` parts from a file, for features of ``width`` columns.
-
-        Older files have one part fewer, and 256 components of positions.
-        """
-        positions, raw = are_positions(settings.features), count == len(settings.views) + 1
-        if not raw and count != len(settings.views):
-            raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
-        names = [f"basis.{part}" for part in range(count)]
-        if width <= cls.components or (positions and names[0] not in tensors):
-            return cls((None,) * count, positions, raw)
-        for name in names:
-            _check_basis(name, tensors[name], width)
-        return cls(tuple(tensors[name] for name in names), positions, raw)
-
-    def widths(self, width: int) -> list[int]:
-        """Return the columns of every part, for features of ``width`` columns."""
-        return [width if basis is None else basis.shape[1] for basis in self.bases]
-
-    def to(self, device: torch.device | str) -> Propagated:
-        """Return the bases on another device."""
-        return replace(self, bases=tuple(basis if basis is None else basis.to(device) for basis in self.bases))
 
 
 @dataclass(frozen=True)
@@ -142,12 +61,12 @@ class Counts:
             labels = np.sort(_most_common(wl_counts(graph, rounds=0, columns=cls.columns), cls.most_labels)[0])
         return cls(torch.from_numpy(colours), basis, float(share), one_hot, torch.from_numpy(labels))
 
-    def parts(self, inputs: Inputs) -> list[Tensor]:
+    def parts(self, inputs: Inputs) -> list[Tensor | None]:
         """Return the components of the counts, graphs × components, and the histogram, graphs × values."""
         graph = _with_labels(inputs) if self.one_hot else inputs.graph
         counts = wl_counts(graph, rounds=self.rounds, columns=self.columns)
         roots = SparseMatrix.from_scipy(_of_colours(counts, self.colours.numpy()).sqrt())
-        found = [roots.to(inputs.device) @ self.basis]
+        found: list[Tensor | None] = [roots.to(inputs.device) @ self.basis]
         if self.labels is not None:
             labels = _of_colours(counts, self.labels.numpy()).toarray()  # the first colour of a node is its label
             histogram = torch.from_numpy(np.hstack([degree_counts(graph), labels]))
@@ -162,6 +81,11 @@ class Counts:
     def weights(self) -> list[float]:
         """The weights of the parts: counts at most that of the codes, the histogram four times as much."""
         return [self.share] if self.labels is None else [self.share, 4.0]
+
+    @property
+    def code_weight(self) -> float:
+        """The weight of the codes of all views together."""
+        return 1.0
 
     @property
     def may_be_noise(self) -> bool:
@@ -188,7 +112,7 @@ class Counts:
             raise ValueError("vector/colours is empty")
         if share.shape != (1,) or not 0 <= float(share) <= 1:
             raise ValueError("vector/share is not a share of 1")
-        _check_basis("basis.0", basis, len(colours))
+        check_basis("basis.0", basis, len(colours))
         return cls(colours, basis, float(share), "one_hot" in tensors, labels)
 
     def widths(self, width: int) -> list[int]:
@@ -198,27 +122,6 @@ class Counts:
     def to(self, device: torch.device | str) -> Counts:
         """Return the basis on another device."""
         return replace(self, basis=self.basis.to(device))
-
-
-Beside: TypeAlias = "Propagated | Counts"
-KINDS: dict[str, type[Propagated] | type[Counts]] = {"propagated": Propagated, "counts": Counts}
-
-
-def _products(inputs: Inputs) -> list[Callable[[Tensor], Tensor]]:
-    """Return the products of the features, raw and propagated over every view, with a matrix of directions."""
-    steps = [(inputs.views[0], 0)]
-    steps += [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
-
-    def propagation(view: Matrix, count: int) -> Callable[[Tensor], Tensor]:
-        def product(directions: Tensor) -> Tensor:
-            rows = inputs.features @ directions
-            for _ in range(count):
-                rows = view @ rows
-            return rows
-
-        return product
-
-    return [propagation(view, count) for view, count in steps]
 
 
 def _features(inputs: Inputs) -> sp.csr_array:
@@ -271,10 +174,3 @@ def _of_colours(counts: sp.csr_array, colours: np.ndarray) -> sp.csr_array:
 
 def _are_sorted(columns: Tensor) -> bool:
     return columns.dtype == torch.int64 and columns.ndim == 1 and bool((columns[1:] > columns[:-1]).all())
-
-
-def _check_basis(name: str, basis: Tensor, rows: int) -> None:
-    if basis.ndim != 2 or len(basis) != rows or not basis.shape[1] or basis.dtype != torch.float32:
-        raise ValueError(f"vector/{name} has shape {tuple(basis.shape)}, not {rows} rows of single-precision numbers")
-    if not basis.isfinite().all():
-        raise ValueError(f"vector/{name} has values that are not finite")

@@ -1,0 +1,107 @@
+"""For nodes with few features: positions in the graph, beside the features.
+
+A table of a few columns tells few nodes apart, and so do codes that are trained on it. Positions, the features of
+graphs without any, tell the rest. They belong to the training graph: in another graph they are unknown, and its vectors
+come from the features alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from mvgrl.beside.propagated import Propagated, products_of
+from mvgrl.inputs import Inputs
+from mvgrl.matrices import DenseMatrix
+from mvgrl.positions import PositionEncoder
+from mvgrl.settings import Settings
+
+_PREFIX = "position."  # of the tensors in a file
+
+
+@dataclass(frozen=True)
+class WithPositions(Propagated):
+    """Raw and propagated features, and raw and propagated positions."""
+
+    columns: int = 1  # of the features
+    encoder: PositionEncoder | None = None  # knows the positions of the training graph; None if features are positions
+
+    few: ClassVar[int] = 32  # columns that have the full weight of features
+
+    @classmethod
+    def fit(cls, inputs: Inputs) -> WithPositions:
+        """Find the components of the features, and the positions of the nodes of the training graph."""
+        features = Propagated.fit(inputs)
+        encoder = None
+        if not features.positions:
+            encoder = PositionEncoder("position")
+            encoder.fit(inputs.graph, inputs.ids)
+        return cls(features.bases, features.positions, columns=inputs.features.shape[1], encoder=encoder)
+
+    def parts(self, inputs: Inputs) -> list[Tensor | None]:
+        """Return the components of every part; positions are None in a graph that has nothing to do with them."""
+        found = super().parts(inputs)
+        if self.encoder is None:
+            return found
+        positions = self.encoder.positions_if_related(inputs.graph, inputs.ids)
+        if positions is None:
+            return found + [None] * self._count
+        table = DenseMatrix(torch.from_numpy(positions).to(inputs.device))
+        every = torch.eye(positions.shape[1], device=inputs.device)
+        return found + [normalize(product(every)) for product in products_of(inputs, table)]
+
+    def names(self, settings: Settings) -> list[str]:
+        """Return the names of the parts."""
+        if self.encoder is None:
+            return super().names(settings)
+        positions = ["raw positions", *(f"propagated positions: {view}" for view in settings.views)]
+        return super().names(settings) + positions
+
+    @property
+    def weights(self) -> list[float]:
+        """The weight of every part: propagated positions weigh 1, and features less the fewer columns they have.
+
+        A single column varies in one direction only. With the weight of a wide table, it would decide all distances.
+        """
+        if self.encoder is None:
+            return super().weights
+        views = self._count - 1
+        return [weight * self.code_weight for weight in super().weights] + [views**-0.5] * self._count
+
+    @property
+    def code_weight(self) -> float:
+        """The weight of the codes, which are trained on the features, is lowered like that of the features."""
+        return 1.0 if self.encoder is None else min(1.0, self.columns / self.few) ** 0.5
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what a file holds."""
+        arrays = {} if self.encoder is None else self.encoder.to_arrays()
+        return super().tensors() | {_PREFIX + name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> WithPositions:
+        """Rebuild ``count`` parts from a file, for features of ``width`` columns."""
+        arrays = {name.removeprefix(_PREFIX): one for name, one in tensors.items() if name.startswith(_PREFIX)}
+        encoder = None
+        if arrays:
+            found = PositionEncoder.from_arrays({name: one.numpy() for name, one in arrays.items()}, kind="position")
+            assert isinstance(found, PositionEncoder)
+            encoder, count = found, count - len(settings.views) - 1
+        features = Propagated.from_tensors(tensors, settings, width, count)
+        if features.positions == (encoder is not None):
+            raise ValueError(f"vector/{_PREFIX}positions is {'missing' if encoder is None else 'there twice'}")
+        return cls(features.bases, features.positions, features.raw, columns=width, encoder=encoder)
+
+    def widths(self, width: int) -> list[int]:
+        """Return the columns of every part, for features of ``width`` columns."""
+        return super().widths(width) + ([] if self.encoder is None else [self.encoder.width] * self._count)
+
+    @property
+    def _count(self) -> int:
+        """The number of parts that are positions: raw ones, and those propagated over every view."""
+        return len(self.bases) + (not self.raw)

@@ -1,0 +1,119 @@
+"""For nodes: their features, raw and propagated over every view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from mvgrl.beside.basis import check_basis
+from mvgrl.inputs import Inputs
+from mvgrl.matrices import Matrix
+from mvgrl.positions import are_positions
+from mvgrl.settings import PROPAGATED, Settings
+from mvgrl.vector_space import leading_directions
+
+
+@dataclass(frozen=True)
+class Propagated:
+    """Features, raw and propagated over every view, at unit length; 256 components where there are more.
+
+    Positions are components already, and all of them are kept.
+    """
+
+    bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features as they are
+    positions: bool = False  # whether the features are positions in the graph
+    raw: bool = True  # whether the first part is the raw features; False only in older files
+
+    components: ClassVar[int] = PROPAGATED
+
+    @classmethod
+    def fit(cls, inputs: Inputs) -> Propagated:
+        """Find the leading components of the raw and propagated features of the training graph."""
+        shape, device = inputs.features.shape, inputs.device
+        products, positions = products_of(inputs), are_positions(inputs.settings.features)
+        if positions or shape[1] <= cls.components:
+            return cls(tuple(None for _ in products), positions)
+        bases = (leading_directions(product, shape, cls.components, device) for product in products)
+        return cls(tuple(bases), positions)
+
+    def parts(self, inputs: Inputs) -> list[Tensor | None]:
+        """Return the components of every part, nodes × components each; None for a part that is unknown."""
+        every = torch.eye(inputs.features.shape[1], device=inputs.device)
+        bases = (every if basis is None else basis for basis in self.bases)
+        products = products_of(inputs)[0 if self.raw else 1 :]
+        return [normalize(product(basis)) for product, basis in zip(products, bases, strict=True)]
+
+    def names(self, settings: Settings) -> list[str]:
+        """Return the names of the parts."""
+        first = [f"raw {'positions' if self.positions else 'features'}"] if self.raw else []
+        return first + [f"propagated: {view}" for view in settings.views]
+
+    @property
+    def weights(self) -> list[float]:
+        """The weight of every part: propagated features of all views weigh 0.7 together, and propagated positions 1."""
+        views = len(self.bases) - self.raw
+        return [(1.0 if self.positions else 0.7) * views**-0.5] * len(self.bases)
+
+    @property
+    def code_weight(self) -> float:
+        """The weight of the codes of all views together."""
+        return 1.0
+
+    @property
+    def may_be_noise(self) -> bool:
+        """Whether some parts may be mostly noise, so that parts are weighted by what survives propagation."""
+        return not self.positions
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what a file holds."""
+        return {f"basis.{part}": basis for part, basis in enumerate(self.bases) if basis is not None}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Propagated:
+        """Rebuild ``count`` parts from a file, for features of ``width`` columns.
+
+        Older files have one part fewer, and 256 components of positions.
+        """
+        positions, raw = are_positions(settings.features), count == len(settings.views) + 1
+        if not raw and count != len(settings.views):
+            raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
+        names = [f"basis.{part}" for part in range(count)]
+        if width <= cls.components or (positions and names[0] not in tensors):
+            return cls((None,) * count, positions, raw)
+        for name in names:
+            check_basis(name, tensors[name], width)
+        return cls(tuple(tensors[name] for name in names), positions, raw)
+
+    def widths(self, width: int) -> list[int]:
+        """Return the columns of every part, for features of ``width`` columns."""
+        return [width if basis is None else basis.shape[1] for basis in self.bases]
+
+    def to(self, device: torch.device | str) -> Propagated:
+        """Return the bases on another device."""
+        return replace(self, bases=tuple(basis if basis is None else basis.to(device) for basis in self.bases))
+
+
+def products_of(inputs: Inputs, features: Matrix | None = None) -> list[Callable[[Tensor], Tensor]]:
+    """Return the products of features, raw and propagated over every view, with a matrix of directions.
+
+    The features are those of the inputs unless others are given.
+    """
+    table = inputs.features if features is None else features
+    steps = [(inputs.views[0], 0)]
+    steps += [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
+
+    def propagation(view: Matrix, count: int) -> Callable[[Tensor], Tensor]:
+        def product(directions: Tensor) -> Tensor:
+            rows = table @ directions
+            for _ in range(count):
+                rows = view @ rows
+            return rows
+
+        return product
+
+    return [propagation(view, count) for view, count in steps]

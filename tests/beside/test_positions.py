@@ -1,0 +1,212 @@
+"""Positions beside few features: when they are there, what they weigh, and where they are unknown."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from sklearn.cluster import KMeans
+from sklearn.metrics import normalized_mutual_info_score
+
+import mvgrl
+from mvgrl import NodeEmbedder
+from mvgrl.automatic import resolve, resolve_output
+from mvgrl.beside import Propagated, WithPositions
+from mvgrl.errors import SettingsError
+from mvgrl.graphs import Graph
+from mvgrl.graphs.named import NamedGraph
+from mvgrl.inputs import Inputs, prepare
+from mvgrl.positions import PositionEncoder, bytes_needed
+from mvgrl.pretrained import load_model, save_model
+from mvgrl.settings import Output, Settings, literal
+from mvgrl.training import fit
+
+QUICK = dict(hidden=8, epochs=2)
+GROUPS = np.repeat(np.arange(6), 25)
+
+
+def communities(width: int, seed: int = 0, **more: Any) -> Graph:
+    """Six groups of 25 nodes; their features are noise."""
+    network = nx.planted_partition_graph(6, 25, 0.4, 0.01, seed=seed)
+    features = np.random.default_rng(seed).normal(size=(150, width))
+    return Graph.from_scipy(nx.to_scipy_sparse_array(network), features if width else None, **more)
+
+
+def inputs_of(graph: Graph | NamedGraph, **more: object) -> Inputs:
+    return prepare(graph, literal({"hidden": 8, **more}), device="cpu")
+
+
+def beside(graph: Graph, **settings: Any) -> str:
+    output = settings.pop("output", Output())
+    return resolve_output(graph, resolve(graph, {"task": "node", **settings}).settings, output).beside
+
+
+# When positions are there
+
+
+@pytest.mark.parametrize(("width", "expected"), [(1, "+position"), (63, "+position"), (64, ""), (200, "")])
+def test_positions_stand_beside_fewer_than_64_features(width: int, expected: str) -> None:
+    assert beside(communities(width)) == f"propagated{expected}"
+
+
+def test_positions_stand_beside_a_few_node_labels() -> None:
+    edges = ([0, 1, 2], [1, 2, 3])
+    assert beside(Graph.from_edges(*edges, node_labels=["a", "b", "a", "b"])) == "propagated+position"
+    assert beside(Graph.from_edges(*edges, node_labels=["a", "b", "a", "b"]), features="degree") == "propagated"
+
+
+def test_what_was_asked_for_is_kept() -> None:
+    graph = communities(3)
+    for given in ("none", "propagated", "propagated+position"):
+        assert beside(graph, output=Output(beside=given)) == given
+    assert beside(communities(70), output=Output(beside="propagated+position")) == "propagated+position"
+    assert beside(graph, output=Output(preset="paper")) == "none"
+
+
+@pytest.mark.parametrize("kind", ["degree", "degree-one-hot", "position"])
+def test_features_that_come_from_the_graph_have_no_positions_beside_them(kind: str) -> None:
+    assert beside(communities(3), features=kind) == "propagated"
+
+
+def test_without_edges_or_memory_there_are_no_positions() -> None:
+    assert beside(Graph.from_edges([], [], nodes=4, features=np.eye(4)[:, :2])) == "propagated"
+    graph = communities(3)
+    settings = resolve(graph, {"task": "node", **QUICK}).settings
+    columns = 2 * 8 + 2 * 3 * (256 + 512) + 512  # codes; features, positions and room to compute them; the vector
+    needed = 2 * max(bytes_needed(graph.nodes), 4 * graph.nodes * columns)  # half of the memory
+    assert resolve_output(graph, settings, Output(), memory=needed).beside == "propagated+position"
+    assert resolve_output(graph, settings, Output(), memory=needed - 1).beside == "propagated"
+
+
+def test_graphs_have_no_positions() -> None:
+    with pytest.raises(SettingsError, match=r"'propagated\+position', which does not fit task 'graph'"):
+        Output(beside="propagated+position").for_task("graph")
+
+
+# What they are
+
+
+def test_parts_are_those_of_the_features_and_of_the_positions() -> None:
+    inputs = inputs_of(communities(3))
+    found = WithPositions.fit(inputs)
+    features, expected = Propagated.fit(inputs).parts(inputs), PositionEncoder("position").fit(inputs.graph)
+    table = expected.transform(inputs.graph).dense().double().numpy()
+    parts = found.parts(inputs)
+    for part, feature in zip(parts[:3], features, strict=True):
+        np.testing.assert_array_equal(part, feature)
+    adjacency, ppr = (view.dense().double().numpy() for view in inputs.views)
+    for part, rows in zip(parts[3:], (table, np.linalg.matrix_power(adjacency, 8) @ table, ppr @ table), strict=True):
+        np.testing.assert_allclose(part, rows / np.linalg.norm(rows, axis=1, keepdims=True), atol=1e-4)
+    assert found.widths(3) == [3] * 3 + [table.shape[1]] * 3
+    assert found.names(inputs.settings)[3:] == [
+        "raw positions",
+        "propagated positions: adjacency",
+        "propagated positions: ppr",
+    ]
+
+
+@pytest.mark.parametrize(("columns", "factor"), [(2, 0.25), (8, 0.5), (32, 1.0), (60, 1.0)])
+def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: float) -> None:
+    found = WithPositions.fit(inputs_of(communities(columns)))
+    assert found.code_weight == pytest.approx(factor)
+    features = 0.7 * factor / 2**0.5
+    assert found.weights == pytest.approx([features] * 3 + [0.5**0.5] * 3)
+
+
+def test_positions_as_features_do_not_stand_there_twice() -> None:
+    graph = communities(0)
+    expected = fit(graph, Settings(**QUICK, features="position"), device="cpu")
+    twice = Output(beside="propagated+position")
+    np.testing.assert_array_equal(expected.vectors(output=twice), expected.vectors())
+    assert "raw positions" in expected.compose(twice).parts(expected.model.settings, 0)
+
+
+@pytest.mark.parametrize("columns", [1, 4, 20])
+def test_noise_in_a_few_columns_does_not_hide_communities(columns: int) -> None:
+    vectors = NodeEmbedder(hidden=32, epochs=30, device="cpu").fit_transform(communities(columns))
+    found = KMeans(6, n_init=5, random_state=0).fit_predict(vectors)
+    assert normalized_mutual_info_score(GROUPS, found) > 0.95
+
+
+# Other graphs
+
+
+def relabelled(graph: Graph, names: np.ndarray) -> NamedGraph:
+    return NamedGraph(graph, names)
+
+
+def test_nodes_keep_their_positions_by_their_ids() -> None:
+    graph, names = communities(3), np.array([f"n{number}" for number in range(150)])
+    embedder = NodeEmbedder(**QUICK, device="cpu").fit(relabelled(graph, names))
+    order = np.random.default_rng(0).permutation(150)
+    shuffled = Graph.from_scipy(graph.adjacency[order][:, order], graph.features[order])
+    found = embedder.transform(relabelled(shuffled, names[order]))
+    np.testing.assert_allclose(found, embedder.embedding_[order], atol=1e-4)
+
+
+def test_in_another_graph_positions_are_unknown_and_features_are_not(caplog) -> None:
+    trained = fit(communities(3), Settings(**QUICK), device="cpu")
+    other = NamedGraph(communities(3, seed=1), np.array([f"other {number}" for number in range(150)]))
+    with caplog.at_level(logging.WARNING):
+        found = trained.vectors(other)
+    assert "no node of the training graph; positions are unknown, and the vectors come from the features" in caplog.text
+    space, codes = trained.compose(Output()).space, Output(preset="paper", join="concatenate")
+    inputs = prepare(other, trained.model.settings, device="cpu", encoder=trained.feature_encoder)
+    features = Propagated.fit(inputs).parts(inputs)
+    means = [mean.expand(150, -1) for mean in space.mean.split(space.widths)[-3:]]
+    parts = [*torch.from_numpy(trained.vectors(other, codes)).split(8, dim=1), *features, *means]
+    np.testing.assert_allclose(found, space.transform(parts, 512), atol=1e-5)
+
+
+def test_the_same_numbers_in_another_graph_are_other_nodes(caplog) -> None:
+    trained = fit(communities(3), Settings(**QUICK), device="cpu")
+    order = np.random.default_rng(0).permutation(150)
+    graph = communities(3)
+    shuffled = Graph.from_scipy(graph.adjacency[order][:, order], graph.features)
+    trained.vectors(shuffled)
+    assert "so this is another graph; positions are unknown" in caplog.text
+
+
+def test_new_nodes_are_placed_beside_their_neighbours(caplog) -> None:
+    graph = communities(3)
+    sources, targets = graph.adjacency.nonzero()
+    new = [(150 + number, group * 25 + k) for number, group in enumerate(range(6)) for k in range(8)]
+    ends = np.concatenate([np.stack([sources, targets]), np.array(new).T], axis=1)
+    features = np.random.default_rng(5).normal(size=(156, 3))
+    features[:150] = graph.features
+    embedder = NodeEmbedder(hidden=32, epochs=30, device="cpu").fit(graph)
+    found = embedder.transform(Graph.from_edges(*ends, nodes=156, features=features))
+    assert "6 of 156 nodes are not in the training graph" in caplog.text
+    centres = np.stack([found[:150][group == GROUPS].mean(0) for group in range(6)])
+    assert (np.linalg.norm(found[150:, None] - centres, axis=2).argmin(1) == np.arange(6)).all()
+
+
+# Saved models
+
+
+def test_a_saved_model_gives_the_same_bits(tmp_path: Path) -> None:
+    names = np.array([f"n{number}" for number in range(150)])
+    named = relabelled(communities(3), names)
+    embedder = NodeEmbedder(**QUICK, device="cpu").fit(named)
+    embedder.save(tmp_path / "model")
+    loaded = mvgrl.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(loaded.transform(named), embedder.embedding_)
+    assert loaded.beside == "propagated+position"
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "model", device="cpu").trained.vectors(named), loaded.transform(named)
+    )
+
+
+def test_a_loaded_model_can_be_saved_again(tmp_path: Path) -> None:
+    graph = communities(3)
+    trained = fit(graph, Settings(**QUICK), device="cpu")
+    save_model(trained, tmp_path / "one")
+    save_model(load_model(tmp_path / "one", device="cpu").trained, tmp_path / "two")
+    again = load_model(tmp_path / "two", device="cpu")
+    assert again.output.has_positions
+    np.testing.assert_array_equal(again.trained.vectors(graph), trained.vectors())
