@@ -61,10 +61,7 @@ class Composition:
         logarithms = inputs.settings.task == "graph"
         found = _parts(model, inputs, output, beside, logarithms=logarithms)
         parts = [part for part in found if part is not None]  # all of them: everything is known of the training graphs
-        weights = part_weights(len(parts), beside)
-        if beside is not None and beside.may_be_noise:
-            weights = weights_by_share(weights, _surviving_shares(parts, inputs))
-        return cls(output, beside, VectorSpace.fit(parts, weights), logarithms)
+        return cls(output, beside, fitted_space(parts, beside, inputs), logarithms)
 
     def vectors(self, model: MVGRL, inputs: Inputs, output: Output) -> Tensor:
         """Return the vectors of the task for prepared graphs."""
@@ -113,12 +110,20 @@ def code_names(settings: Settings, output: Output) -> list[str]:
     return [f"codes: {view}" for view in settings.views] if output.join == "concatenate" else ["codes"]
 
 
+def fitted_space(parts: Sequence[Tensor], beside: Beside | None, inputs: Inputs) -> VectorSpace:
+    """Learn the scales and the rotation of the codes, if there are any, and of what is beside them."""
+    weights = part_weights(len(parts), beside)
+    if beside is not None and beside.may_be_noise:
+        weights = weights_by_share(weights, _surviving_shares(parts, inputs))
+    return VectorSpace.fit(parts, weights)
+
+
 def part_weights(count: int, beside: Beside | None) -> list[float]:
     """Return the weights of all parts, those of the codes first; the codes of all views have one weight together."""
     if beside is None:
         return [count**-0.5] * count
     codes = count - len(beside.weights)
-    return [beside.code_weight * codes**-0.5] * codes + beside.weights
+    return [beside.code_weight * max(codes, 1) ** -0.5] * codes + beside.weights
 
 
 def describe(settings: Settings, output: Output, rows: int) -> str:

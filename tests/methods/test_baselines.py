@@ -18,6 +18,7 @@ from mvgrl.graphs import Graph
 from mvgrl.graphs.refinement import wl_counts
 from mvgrl.methods import METHODS, deepwalk, factorisation, netmf, propagated_components
 from mvgrl.settings import Output, literal
+from mvgrl.training import fit
 from mvgrl.views import PPR, Adjacency
 
 CPU = torch.device("cpu")
@@ -184,6 +185,17 @@ def test_propagated_features_side_by_side_have_equal_variance(context: Any) -> N
         expected = gram_of_unit_rows(view, graph.features)
         np.testing.assert_allclose(part @ part.T, 100 * expected / np.trace(expected), atol=1e-5)
         assert part.var(axis=0).sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_default_vectors_without_codes_are_the_other_parts_of_default_vectors(context: Any) -> None:
+    graph, _ = planted()
+    trained = fit(graph, replace(PLAIN, hidden=8, epochs=2), device="cpu")
+    space = trained.compose(Output()).space
+    columns = trained.vectors(output=Output(dim=0)) @ space.directions(0).numpy().T
+    others = columns[:, sum(space.widths[:2]) :]
+    found = vectors("beside-alone", graph, context)
+    expected, gram = others @ others.T, found @ found.T
+    np.testing.assert_allclose(gram / np.trace(gram), expected / np.trace(expected), atol=1e-5)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
