@@ -9,7 +9,7 @@ matrix is sparse, so time and memory are linear in the edges.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -153,12 +153,11 @@ class PositionEncoder(FeatureEncoder):
         return super().to_arrays() | ids | more
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray], **settings: Any) -> FeatureEncoder:
+    def from_arrays(cls, arrays: dict[str, np.ndarray], **settings: Any) -> Self:
         """Restore a fitted encoder from the output of :meth:`to_arrays` and :meth:`settings`."""
         arrays = dict(arrays)
         own = {name: arrays.pop(name) for name in (*_STORED, "ids", "id_text") if name in arrays}
         encoder = super().from_arrays(arrays, **settings)
-        assert isinstance(encoder, cls)
         if "id_text" in own:
             encoder.ids_ = text_array(stored.read_texts(own, "id_text"), "features/id_text")
         else:

@@ -89,9 +89,8 @@ class WithPositions(Propagated):
         arrays = {name.removeprefix(_PREFIX): one for name, one in tensors.items() if name.startswith(_PREFIX)}
         encoder = None
         if arrays:
-            found = PositionEncoder.from_arrays({name: one.numpy() for name, one in arrays.items()}, kind="position")
-            assert isinstance(found, PositionEncoder)
-            encoder, count = found, count - len(settings.views) - 1
+            encoder = PositionEncoder.from_arrays({name: one.numpy() for name, one in arrays.items()}, kind="position")
+            count -= len(settings.views) + 1
         features = Propagated.from_tensors(tensors, settings, width, count)
         if features.positions == (encoder is not None):
             raise ValueError(f"vector/{_PREFIX}positions is {'missing' if encoder is None else 'there twice'}")

@@ -7,7 +7,7 @@ training graphs and applied to new ones, so a column has the same meaning in bot
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -189,7 +189,7 @@ class FeatureEncoder:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray], **settings: Any) -> FeatureEncoder:
+    def from_arrays(cls, arrays: dict[str, np.ndarray], **settings: Any) -> Self:
         """Restore a fitted encoder from the output of :meth:`to_arrays` and :meth:`settings`."""
         stored.check_names(arrays)
         encoder = cls(**settings)
