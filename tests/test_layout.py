@@ -25,6 +25,7 @@ ORDER = (
     "graphs",
     "datasets",
     "views",
+    "agreement",
     "positions",
     "sampling",
     "encoders",

@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from mvgrl.agreement import agreement
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.graphs.stored import StoredGraph
 from mvgrl.positions import DIMENSIONS, are_positions, bytes_needed
 from mvgrl.runtime import machine_memory
-from mvgrl.settings import AUTO, BY_SAMPLER, FEW_FEATURES, PROPAGATED, Output, Settings
+from mvgrl.settings import AUTO, BY_SAMPLER, PROPAGATED, Output, Settings
 from mvgrl.views.diffusion import Diffusion
 
 # Entries of a diffusion up to which all are kept. One graph: 5,000² on a CPU, where a step with them takes half a
@@ -26,6 +27,9 @@ EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
+# Positions stand beside fewer features than this, as so few tell few nodes apart, and beside features whose agreement
+# with the edges is lower than this: it is 1 by chance, and 1.28 or more on all datasets.
+FEW_FEATURES, UNRELATED = 256, 1.1
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
 
@@ -123,31 +127,33 @@ def resolve_output(
 ) -> Output:
     """Return the output with everything chosen: what the preset means for the task and the graph.
 
-    Where nodes have few features, positions stand beside them if they need no more than half of the memory. The
-    settings are resolved.
+    Positions stand beside features that are few, or that have nothing to do with the edges, if they need no more than
+    half of the memory. The settings are resolved.
 
     >>> graph = Graph.from_edges([0, 1], [1, 2], features=[[1.0], [2.0], [3.0]])
     >>> resolve_output(graph, resolve(graph).settings, Output()).beside
     'propagated+position'
     """
     chosen = output.for_task(settings.task)
-    if output.beside is not None or chosen.beside != "propagated" or not _has_few_features(graph, settings):
+    if output.beside is not None or chosen.beside != "propagated":
         return chosen
     memory = machine_memory(str(torch.device(device))) if memory is None else memory
     larger = replace(chosen, beside="propagated+position")
     needed = max(bytes_needed(graph.nodes), _size_of_vectors(graph, settings, larger)[1])
-    return larger if needed <= memory / 2 else chosen
+    return larger if needed <= memory / 2 and _features_say_little(graph, settings) else chosen
 
 
-def _has_few_features(graph: Graph, settings: Settings) -> bool:
-    """Whether the nodes of one graph have features or labels of their own, and few different ones."""
-    if graph.count > 1 or not graph.edges:
+def _features_say_little(graph: Graph, settings: Settings) -> bool:
+    """Whether the nodes of one graph have features or labels of their own that are few, or unrelated to its edges."""
+    kind = "given" if settings.features == AUTO else settings.features
+    given = {"given": graph.features, "labels": graph.node_labels}.get(kind)
+    if given is None or graph.count > 1 or not graph.edges:
         return False
-    if settings.features == "labels" and graph.node_labels is not None:
-        return len(np.unique(graph.node_labels)) < FEW_FEATURES
-    if settings.features in (AUTO, "given") and graph.features is not None:
-        return int(graph.features.shape[1]) < FEW_FEATURES
-    return False
+    columns = given.shape[1] if kind == "given" else len(np.unique(given))
+    if columns < FEW_FEATURES:
+        return True
+    encoder = FeatureEncoder(kind, settings.normalise, settings.degree_cap).fit(graph)
+    return agreement(graph, encoder.transform(graph)) < UNRELATED
 
 
 def check_vectors_fit(

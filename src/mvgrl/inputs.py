@@ -16,7 +16,7 @@ from mvgrl.graphs.features import FeatureEncoder
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.matrices import Matrix, SparseMatrix
 from mvgrl.model import MVGRL
-from mvgrl.positions import feature_encoder
+from mvgrl.positions import PositionEncoder, feature_encoder
 from mvgrl.runtime import generator_for, resolve_device
 from mvgrl.sampling import Batch, GraphBatches, NodeBatches, corrupt_adjacency
 from mvgrl.settings import AUTO, Settings
@@ -44,6 +44,11 @@ class Inputs:
     def adjacency(self) -> SparseMatrix:
         """The adjacency on the CPU, for samplers."""
         return SparseMatrix.from_scipy(self.graph.adjacency, symmetric=True)
+
+    @cached_property
+    def positions(self) -> PositionEncoder:
+        """The positions of the nodes, which stand beside their features."""
+        return PositionEncoder("position").fit(self.graph, self.ids)
 
     @property
     def largest(self) -> int:

@@ -59,7 +59,7 @@ class PositionEncoder(FeatureEncoder):
     likeness_: float  # mean cosine of the positions of neighbours in the training graph
     degree_scale_: np.ndarray  # mean of log(1 + degree), and the factor that gives it the spread of one position
 
-    def fit(self, graph: Graph, ids: np.ndarray | None = None) -> FeatureEncoder:
+    def fit(self, graph: Graph, ids: np.ndarray | None = None) -> Self:
         """Compute the positions of the nodes of one graph."""
         if graph.count > 1:
             raise InputError(

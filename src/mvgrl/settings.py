@@ -52,7 +52,6 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "paper": {task: dict(dim=0, beside="none", codes="projected", join="sum") for task in TASKS},
 }
-FEW_FEATURES = 64  # below which positions stand beside the features of nodes: so few tell few nodes apart
 PROPAGATED = 256  # components of the features propagated over a view, in a vector
 
 
@@ -280,7 +279,7 @@ def default_text(name: str, default: Any) -> str:
     if name in BY_SAMPLER["given"]:
         return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['large'][name]} if all nodes do not fit into memory"
     if name == "beside":
-        return f"node propagated, or propagated+position for fewer than {FEW_FEATURES} features; graph counts"
+        return "node propagated, or propagated+position for few or unrelated features; graph counts"
     by_task = {task: (BY_TASK[task] | PRESETS["default"][task])[name] for task in TASKS}
     if len(set(by_task.values())) == 1:
         return str(by_task["node"])

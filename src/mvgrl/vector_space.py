@@ -249,17 +249,19 @@ def leading_directions(
     return fixed_signs(directions[:, :count])
 
 
-def weights_by_share(weights: Sequence[float], shares: Sequence[float]) -> list[float]:
+def weights_by_share(weights: Sequence[float], shares: Sequence[float | None]) -> list[float]:
     """Return the weights of parts, lowered where less of a part's variance survives one step over the edges.
 
     The variance of a part in the vector is then proportional to the share of it that survives. Noise does not: a node
-    and its neighbours have different noise, and their average is small. The part of the largest share keeps its weight.
+    and its neighbours have different noise, and their average is small. The part of the largest share keeps its weight,
+    and so does a part whose share is None.
 
-    >>> weights_by_share([1.0, 0.5], [0.8, 0.2])
-    [1.0, 0.25]
+    >>> weights_by_share([1.0, 0.5, 0.7], [0.8, 0.2, None])
+    [1.0, 0.25, 0.7]
     """
-    floored = [max(share, _LEAST_SHARE) for share in shares]
-    return [weight * (share / max(floored)) ** 0.5 for weight, share in zip(weights, floored, strict=True)]
+    largest = max(max(share, _LEAST_SHARE) for share in shares if share is not None)
+    factors = [1.0 if share is None else (max(share, _LEAST_SHARE) / largest) ** 0.5 for share in shares]
+    return [weight * factor for weight, factor in zip(weights, factors, strict=True)]
 
 
 def fixed_signs(directions: Tensor) -> Tensor:

@@ -113,8 +113,9 @@ def code_names(settings: Settings, output: Output) -> list[str]:
 def fitted_space(parts: Sequence[Tensor], beside: Beside | None, inputs: Inputs) -> VectorSpace:
     """Learn the scales and the rotation of the codes, if there are any, and of what is beside them."""
     weights = part_weights(len(parts), beside)
-    if beside is not None and beside.may_be_noise:
-        weights = weights_by_share(weights, _surviving_shares(parts, inputs))
+    if beside is not None and any(beside.by_share):
+        counted = [True] * (len(parts) - len(beside.by_share)) + beside.by_share  # the codes come first
+        weights = weights_by_share(weights, _surviving_shares(parts, counted, inputs))
     return VectorSpace.fit(parts, weights)
 
 
@@ -176,16 +177,19 @@ def _parts(
     return parts
 
 
-def _surviving_shares(parts: Sequence[Tensor], inputs: Inputs) -> list[float]:
-    """Return the share of each part's variance that survives one step over the edges, as sums of squares."""
+def _surviving_shares(parts: Sequence[Tensor], counted: Sequence[bool], inputs: Inputs) -> list[float | None]:
+    """Return the share of each part's variance that survives one step over the edges; None if it does not count."""
     kinds = [isinstance(kind, Adjacency) for kind in inputs.settings.views]
     if any(kinds):
         adjacency = inputs.views[kinds.index(True)]
     else:
         adjacency = view_matrix(Adjacency(), inputs.graph, cache=inputs.cache).to(inputs.device)
-    shares = []
+    shares: list[float | None] = []
     with torch.inference_mode():
-        for part in parts:
+        for part, counts in zip(parts, counted, strict=True):
+            if not counts:
+                shares.append(None)
+                continue
             before, after, size = 0.0, 0.0, _squares(part)
             for columns in part.split(_COLUMNS, dim=1):
                 centred = columns - columns.mean(0)

@@ -95,7 +95,7 @@ def test_propagated_positions_weigh_as_much_as_the_codes_together() -> None:
     beside = Propagated.fit(node_inputs(word_graph(30, 256), features="position"))
     assert beside.names(Settings()) == ["raw positions", "propagated: adjacency", "propagated: ppr"]
     assert beside.weights == pytest.approx([0.5**0.5] * 3)
-    assert not beside.may_be_noise
+    assert beside.by_share == [False] * 3
 
 
 def test_all_positions_are_kept_however_many() -> None:

@@ -1,4 +1,4 @@
-"""Positions beside few features: when they are there, what they weigh, and where they are unknown."""
+"""Positions beside features: when they are there, what they weigh, and where they are unknown."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from mvgrl.positions import PositionEncoder, bytes_needed
 from mvgrl.pretrained import load_model, save_model
 from mvgrl.settings import Output, Settings, literal
 from mvgrl.training import fit
+from mvgrl.vectors import fitted_space
 
 QUICK = dict(hidden=8, epochs=2)
 GROUPS = np.repeat(np.arange(6), 25)
@@ -49,9 +50,32 @@ def beside(graph: Graph, **settings: Any) -> str:
 # When positions are there
 
 
-@pytest.mark.parametrize(("width", "expected"), [(1, "+position"), (63, "+position"), (64, ""), (200, "")])
-def test_positions_stand_beside_fewer_than_64_features(width: int, expected: str) -> None:
-    assert beside(communities(width)) == f"propagated{expected}"
+def topics(width: int) -> np.ndarray:
+    """Features that neighbours share: each group has columns of its own."""
+    own = np.arange(width) % 6 == GROUPS[:, None]
+    return own + np.random.default_rng(0).normal(size=(150, width)) / 2
+
+
+@pytest.mark.parametrize(("width", "expected"), [(1, "+position"), (255, "+position"), (256, ""), (400, "")])
+def test_positions_stand_beside_fewer_than_256_features(width: int, expected: str) -> None:
+    graph = Graph.from_scipy(communities(0).adjacency, topics(width))
+    assert beside(graph) == f"propagated{expected}"
+
+
+def test_positions_stand_beside_features_that_have_nothing_to_do_with_the_edges() -> None:
+    graph = communities(300)
+    assert beside(graph) == "propagated+position"  # the features are noise
+    network = nx.gnm_random_graph(150, 600, seed=0)  # the edges are
+    assert beside(Graph.from_scipy(nx.to_scipy_sparse_array(network), topics(300))) == "propagated+position"
+    assert beside(Graph.from_scipy(graph.adjacency, topics(300))) == "propagated"
+
+
+def test_many_node_labels_are_compared_with_the_edges_too() -> None:
+    ends = np.arange(600)
+    ring = ends, (ends + 1) % 600
+    assert beside(Graph.from_edges(*ring, node_labels=ends // 2)) == "propagated"  # 300 pairs of neighbours
+    shuffled = np.random.default_rng(0).permutation(ends // 2)
+    assert beside(Graph.from_edges(*ring, node_labels=shuffled)) == "propagated+position"
 
 
 def test_positions_stand_beside_a_few_node_labels() -> None:
@@ -64,7 +88,8 @@ def test_what_was_asked_for_is_kept() -> None:
     graph = communities(3)
     for given in ("none", "propagated", "propagated+position"):
         assert beside(graph, output=Output(beside=given)) == given
-    assert beside(communities(70), output=Output(beside="propagated+position")) == "propagated+position"
+    wide = Graph.from_scipy(graph.adjacency, topics(300))
+    assert beside(wide, output=Output(beside="propagated+position")) == "propagated+position"
     assert beside(graph, output=Output(preset="paper")) == "none"
 
 
@@ -110,12 +135,30 @@ def test_parts_are_those_of_the_features_and_of_the_positions() -> None:
     ]
 
 
-@pytest.mark.parametrize(("columns", "factor"), [(2, 0.25), (8, 0.5), (32, 1.0), (60, 1.0)])
+@pytest.mark.parametrize(("columns", "factor"), [(2, 0.125), (8, 0.25), (32, 0.5), (128, 1.0), (300, 1.0)])
 def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: float) -> None:
     found = WithPositions.fit(inputs_of(communities(columns)))
     assert found.code_weight == pytest.approx(factor)
     features = 0.7 * factor / 2**0.5
-    assert found.weights == pytest.approx([features] * 3 + [0.5**0.5] * 3)
+    assert found.weights == pytest.approx([features] * 3 + [0.5 / 2**0.5] * 3)
+
+
+def test_only_codes_and_propagated_features_are_weighted_by_what_survives() -> None:
+    inputs = inputs_of(communities(3))
+    found = WithPositions.fit(inputs)
+    codes = torch.from_numpy(np.random.default_rng(0).normal(size=(150, 8)).astype(np.float32))
+    parts = [codes, codes[:, :4], *(part for part in found.parts(inputs) if part is not None)]
+    scale = fitted_space(parts, found, inputs).scale
+    lengths = torch.stack([(part - part.mean(0)).square().sum(1).mean().sqrt() for part in parts])
+    weights = (scale * lengths / 3.0).numpy()  # 3: the length of a part of weight 1
+    assert weights[[2, 5, 6, 7]] == pytest.approx([found.weights[0]] + [0.5 / 2**0.5] * 3, rel=1e-4)
+    assert max(weights[:2]) < 0.6 * found.code_weight / 2**0.5  # random codes do not survive
+    assert max(weights[3:5]) == pytest.approx(found.weights[1], rel=1e-4)  # the smoothest part keeps its weight
+
+
+def test_trainings_of_one_graph_share_its_positions() -> None:
+    one, other = fit(communities(3), Settings(**QUICK), seed=range(2), device="cpu")
+    assert one.compose(Output()).beside.encoder is other.compose(Output()).beside.encoder
 
 
 def test_positions_as_features_do_not_stand_there_twice() -> None:

@@ -61,6 +61,15 @@ def test_probes_of_many_seeds_score_the_same_as_separate_ones(vectors) -> None:
         assert (scores["nmi"], scores["ari"]) == (clusters["nmi"][0], clusters["ari"][0])
 
 
+def test_seeds_may_have_different_numbers_of_components(vectors) -> None:
+    many, labels = vectors
+    cut = [many[0], many[1][:, :3], many[2][:, :4]]
+    found = measure(["converged-probe"], evaluation("node", (cut, labels)))
+    train, val, test = SPLITS.values()
+    for codes, scores in zip(cut, found, strict=True):
+        assert scores["logistic"] == pytest.approx(100 * logistic_probe(codes, labels, train, test, val=val))
+
+
 def test_random_splits_are_scored_per_split_and_once_per_outcome(vectors, monkeypatch: pytest.MonkeyPatch) -> None:
     many, labels = vectors
     calls = []

@@ -161,7 +161,7 @@ def test_weights_of_wide_parts_are_close_to_those_in_memory(tmp_path: Path) -> N
     assert trained.composition is not None
     found, space = (
         trained.composition.space.scale,
-        fit(graph, trained.model.settings, device="cpu").compose(Output()).space,
+        fit(graph, trained.model.settings, device="cpu").compose(Output(beside="propagated")).space,
     )
     assert len(found) == 5
     np.testing.assert_allclose(found / found.max(), space.scale / space.scale.max(), rtol=0.05)

@@ -88,9 +88,9 @@ class Counts:
         return 1.0
 
     @property
-    def may_be_noise(self) -> bool:
-        """Always False: graphs have no neighbours that could tell."""
-        return False
+    def by_share(self) -> list[bool]:
+        """No part is weighted by what survives propagation: graphs have no neighbours."""
+        return [False] * len(self.weights)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""

@@ -1,8 +1,8 @@
-"""For nodes with few features: positions in the graph, beside the features.
+"""For nodes with features: positions in the graph, beside the features.
 
-A table of a few columns tells few nodes apart, and so do codes that are trained on it. Positions, the features of
-graphs without any, tell the rest. They belong to the training graph: in another graph they are unknown, and its vectors
-come from the features alone.
+Features that are few or noisy tell few nodes apart, and so do codes that are trained on them. Positions, the features
+of graphs without any, tell the rest. They belong to the training graph: in another graph they are unknown, and its
+vectors come from the features alone.
 """
 
 from __future__ import annotations
@@ -31,16 +31,13 @@ class WithPositions(Propagated):
     columns: int = 1  # of the features
     encoder: PositionEncoder | None = None  # knows the positions of the training graph; None if features are positions
 
-    few: ClassVar[int] = 32  # columns that have the full weight of features
+    enough: ClassVar[int] = 128  # columns that have the full weight of features
 
     @classmethod
     def fit(cls, inputs: Inputs) -> WithPositions:
         """Find the components of the features, and the positions of the nodes of the training graph."""
         features = Propagated.fit(inputs)
-        encoder = None
-        if not features.positions:
-            encoder = PositionEncoder("position")
-            encoder.fit(inputs.graph, inputs.ids)
+        encoder = None if features.positions else inputs.positions
         return cls(features.bases, features.positions, columns=inputs.features.shape[1], encoder=encoder)
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
@@ -64,19 +61,30 @@ class WithPositions(Propagated):
 
     @property
     def weights(self) -> list[float]:
-        """The weight of every part: propagated positions weigh 1, and features less the fewer columns they have.
+        """The weight of every part: propagated positions of all views weigh 0.5 together, features 0.7 or less.
 
-        A single column varies in one direction only. With the weight of a wide table, it would decide all distances.
+        Features weigh less the fewer columns they have. A single column varies in one direction only: with the weight
+        of a wide table, it would decide all distances.
         """
         if self.encoder is None:
             return super().weights
         views = self._count - 1
-        return [weight * self.code_weight for weight in super().weights] + [views**-0.5] * self._count
+        return [weight * self.code_weight for weight in super().weights] + [0.5 * views**-0.5] * self._count
 
     @property
     def code_weight(self) -> float:
         """The weight of the codes, which are trained on the features, is lowered like that of the features."""
-        return 1.0 if self.encoder is None else min(1.0, self.columns / self.few) ** 0.5
+        return 1.0 if self.encoder is None else min(1.0, self.columns / self.enough) ** 0.5
+
+    @property
+    def by_share(self) -> list[bool]:
+        """Which parts are weighted by what survives propagation: only propagated features.
+
+        Positions are smooth. Raw features are kept for graphs whose edges join different nodes, where nothing survives.
+        """
+        if self.encoder is None:
+            return super().by_share
+        return [not self.raw] + [True] * (len(self.bases) - 1) + [False] * self._count
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""

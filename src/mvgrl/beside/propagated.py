@@ -65,9 +65,9 @@ class Propagated:
         return 1.0
 
     @property
-    def may_be_noise(self) -> bool:
-        """Whether some parts may be mostly noise, so that parts are weighted by what survives propagation."""
-        return not self.positions
+    def by_share(self) -> list[bool]:
+        """Which parts are weighted by what survives propagation: all, unless they are positions, which are smooth."""
+        return [not self.positions] * len(self.bases)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
+from torch.nn.functional import pad
 
 from mvgrl.datasets import Dataset
 from mvgrl.evaluation.clustering import clustering_scores
@@ -57,10 +58,15 @@ class Evaluation:
             yield seed, torch.from_numpy(outcome.points()).to(self.device)
 
     def split_vectors(self) -> tuple[Tensor, np.ndarray, tuple[np.ndarray, ...]]:
-        """Return vectors of the nodes in the split, seeds × nodes × columns; their classes; and train, val, test."""
+        """Return vectors of the nodes in the split, seeds × nodes × columns; their classes; and train, val, test.
+
+        The number of components may differ between seeds; columns of zeros make up for it.
+        """
         nodes, parts = _split(self.dataset)
         kept = [torch.from_numpy(outcome.points()[nodes]) for outcome in self.outcomes]
-        return torch.stack(kept).to(self.device), self.dataset.target[nodes], parts
+        widest = max(one.shape[1] for one in kept)
+        padded = torch.stack([pad(one, (0, widest - one.shape[1])) for one in kept])
+        return padded.to(self.device), self.dataset.target[nodes], parts
 
 
 @dataclass(frozen=True)

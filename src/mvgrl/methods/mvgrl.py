@@ -29,7 +29,9 @@ class MVGRL(Method):
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Train, and return the vectors and the number of epochs; several outputs share the trained models."""
-        inputs = replace(shared_inputs(dataset, settings, context), settings=settings)
+        inputs = shared_inputs(dataset, settings, context)
+        if inputs.settings.epochs != settings.epochs:
+            inputs = replace(inputs, settings=settings)
 
         def train() -> list[Trained]:
             with allow_tf32():

@@ -271,7 +271,7 @@ class VectorStage:
         mean = torch.from_numpy(total[0])
         covariance, mean = torch.from_numpy(total[1:]) - mean[:, None] * mean, shift.double() + mean
         weights = part_weights(len(widths), beside)
-        if beside is not None and beside.may_be_noise:
+        if beside is not None and any(beside.by_share):
             variances = [float(part.sum()) for part in covariance.diagonal().split(widths)]
             weights = weights_by_share(weights, self._surviving_shares(mean.float(), widths, variances))
         return Composition(self.output, beside, VectorSpace.from_moments(mean, covariance, widths, weights))
