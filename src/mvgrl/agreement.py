@@ -10,6 +10,12 @@ from mvgrl.matrices import Matrix
 from mvgrl.views.adjacency import normalised_adjacency
 
 _SKETCHED = 64  # columns that are propagated: all, or random combinations of them
+_UNRELATED = 1.1  # agreement below which features are: it is 1 by chance, and 1.28 or more on all datasets
+
+
+def are_unrelated(graph: Graph, features: Matrix) -> bool:
+    """Whether features have nothing to do with the edges, so that one of the two is of no use."""
+    return agreement(graph, features) < _UNRELATED
 
 
 def agreement(graph: Graph, features: Matrix) -> float:
@@ -40,5 +46,5 @@ def _sketch(features: Matrix) -> np.ndarray:
     signs = np.eye(width)
     if width > _SKETCHED:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (width, _SKETCHED))
-    found: np.ndarray = (features @ torch.from_numpy(signs.astype(np.float32))).numpy().astype(np.float64)
+    found: np.ndarray = (features.to("cpu") @ torch.from_numpy(signs.astype(np.float32))).numpy().astype(np.float64)
     return found

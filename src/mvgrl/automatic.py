@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from mvgrl.agreement import agreement
+from mvgrl.agreement import are_unrelated
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
-from mvgrl.graphs.features import FeatureEncoder
+from mvgrl.graphs.features import FeatureEncoder, varying_columns
 from mvgrl.graphs.stored import StoredGraph
 from mvgrl.positions import DIMENSIONS, are_positions, bytes_needed
 from mvgrl.runtime import machine_memory
@@ -27,9 +27,7 @@ EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
-# Positions stand beside fewer features than this, as so few tell few nodes apart, and beside features whose agreement
-# with the edges is lower than this: it is 1 by chance, and 1.28 or more on all datasets.
-FEW_FEATURES, UNRELATED = 256, 1.1
+FEW_FEATURES = 256  # below which positions stand beside them: so few tell few nodes apart
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
 
@@ -149,11 +147,11 @@ def _features_say_little(graph: Graph, settings: Settings) -> bool:
     given = {"given": graph.features, "labels": graph.node_labels}.get(kind)
     if given is None or graph.count > 1 or not graph.edges:
         return False
-    columns = given.shape[1] if kind == "given" else len(np.unique(given))
+    columns = varying_columns(given) if kind == "given" else len(np.unique(given))
     if columns < FEW_FEATURES:
         return True
     encoder = FeatureEncoder(kind, settings.normalise, settings.degree_cap).fit(graph)
-    return agreement(graph, encoder.transform(graph)) < UNRELATED
+    return are_unrelated(graph, encoder.transform(graph))
 
 
 def check_vectors_fit(

@@ -99,7 +99,10 @@ class PositionEncoder(FeatureEncoder):
         self._check_fitted()
         found, known = self._known(graph, ids)
         if (reason := self._unrelated(graph, found, known)) is not None:
-            logger.warning("%s; positions are unknown, and the vectors come from the features alone", reason)
+            logger.warning(
+                "%s; positions are unknown, and the vectors come from the features alone (train with beside "
+                "'propagated' to omit positions)", reason,
+            )  # fmt: skip
             return None
         return self._placed(graph, found, known)
 

@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
@@ -60,6 +61,17 @@ def topics(width: int) -> np.ndarray:
 def test_positions_stand_beside_fewer_than_256_features(width: int, expected: str) -> None:
     graph = Graph.from_scipy(communities(0).adjacency, topics(width))
     assert beside(graph) == f"propagated{expected}"
+
+
+def test_empty_columns_do_not_count() -> None:
+    """Hashed text has thousands of columns, and most of them are empty in a small table."""
+    graph = communities(0)
+    table = sp.csr_array(np.hstack([topics(100), np.zeros((150, 900))]))
+    wide = Graph.from_scipy(graph.adjacency, table)
+    assert beside(wide) == "propagated+position"
+    narrow = Graph.from_scipy(graph.adjacency, topics(100))
+    found, expected = (WithPositions.fit(inputs_of(one)).weights for one in (wide, narrow))
+    assert found == expected
 
 
 def test_positions_stand_beside_features_that_have_nothing_to_do_with_the_edges() -> None:
@@ -136,11 +148,17 @@ def test_parts_are_those_of_the_features_and_of_the_positions() -> None:
 
 
 @pytest.mark.parametrize(("columns", "factor"), [(2, 0.125), (8, 0.25), (32, 0.5), (128, 1.0), (300, 1.0)])
-def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: float) -> None:
-    found = WithPositions.fit(inputs_of(communities(columns)))
+@pytest.mark.parametrize("related", [True, False])
+def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: float, related: bool) -> None:
+    graph = communities(columns)
+    if related:
+        graph = Graph.from_scipy(graph.adjacency, topics(columns))
+    found = WithPositions.fit(inputs_of(graph))
+    assert found.unrelated != related
     assert found.code_weight == pytest.approx(factor)
-    features = 0.7 * factor / 2**0.5
-    assert found.weights == pytest.approx([features] * 3 + [0.5 / 2**0.5] * 3)
+    raw, propagated = (0.7 / 2**0.5 if related else 1.0), 0.7 / 2**0.5
+    features = [raw * factor, propagated * factor, propagated * factor]
+    assert found.weights == pytest.approx(features + [0.5 / 2**0.5] * 3)
 
 
 def test_only_codes_and_propagated_features_are_weighted_by_what_survives() -> None:

@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from mvgrl.agreement import are_unrelated
 from mvgrl.beside.propagated import Propagated, products_of
+from mvgrl.graphs.features import varying_columns
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import DenseMatrix
 from mvgrl.positions import PositionEncoder
@@ -28,8 +30,9 @@ _PREFIX = "position."  # of the tensors in a file
 class WithPositions(Propagated):
     """Raw and propagated features, and raw and propagated positions."""
 
-    columns: int = 1  # of the features
+    columns: int = 1  # of the features that are not the same for all nodes; only needed to fit
     encoder: PositionEncoder | None = None  # knows the positions of the training graph; None if features are positions
+    unrelated: bool = False  # the features have nothing to do with the edges; only needed to fit
 
     enough: ClassVar[int] = 128  # columns that have the full weight of features
 
@@ -37,8 +40,12 @@ class WithPositions(Propagated):
     def fit(cls, inputs: Inputs) -> WithPositions:
         """Find the components of the features, and the positions of the nodes of the training graph."""
         features = Propagated.fit(inputs)
-        encoder = None if features.positions else inputs.positions
-        return cls(features.bases, features.positions, columns=inputs.features.shape[1], encoder=encoder)
+        if features.positions:
+            return cls(features.bases, features.positions)
+        given = inputs.graph.features if inputs.encoder.kind_ == "given" else None
+        columns = inputs.features.shape[1] if given is None else varying_columns(given)
+        unrelated = are_unrelated(inputs.graph, inputs.features)
+        return cls(features.bases, columns=columns, encoder=inputs.positions, unrelated=unrelated)
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
         """Return the components of every part; positions are None in a graph that has nothing to do with them."""
@@ -64,12 +71,15 @@ class WithPositions(Propagated):
         """The weight of every part: propagated positions of all views weigh 0.5 together, features 0.7 or less.
 
         Features weigh less the fewer columns they have. A single column varies in one direction only: with the weight
-        of a wide table, it would decide all distances.
+        of a wide table, it would decide all distances. Raw features weigh more if they are unrelated to the edges: if
+        edges join nodes at random, nothing else is of use.
         """
         if self.encoder is None:
             return super().weights
-        views = self._count - 1
-        return [weight * self.code_weight for weight in super().weights] + [0.5 * views**-0.5] * self._count
+        features, views = super().weights, self._count - 1
+        if self.unrelated and self.raw:
+            features[0] = 1.0
+        return [weight * self.code_weight for weight in features] + [0.5 * views**-0.5] * self._count
 
     @property
     def code_weight(self) -> float:
@@ -102,7 +112,7 @@ class WithPositions(Propagated):
         features = Propagated.from_tensors(tensors, settings, width, count)
         if features.positions == (encoder is not None):
             raise ValueError(f"vector/{_PREFIX}positions is {'missing' if encoder is None else 'there twice'}")
-        return cls(features.bases, features.positions, features.raw, columns=width, encoder=encoder)
+        return cls(features.bases, features.positions, features.raw, encoder=encoder)
 
     def widths(self, width: int) -> list[int]:
         """Return the columns of every part, for features of ``width`` columns."""

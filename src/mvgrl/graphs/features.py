@@ -350,6 +350,16 @@ def _mean_and_scale(table: Any) -> tuple[np.ndarray, np.ndarray]:
     return mean, np.divide(1.0, np.sqrt(squares / count), out=np.zeros_like(mean), where=varies)
 
 
+def varying_columns(table: Any) -> int:
+    """Return how many columns are not the same for all nodes; hashed text, for example, has many empty ones.
+
+    >>> varying_columns(np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 3.0]]))
+    1
+    """
+    highest, lowest = extremes(table)
+    return int((highest > lowest).sum())
+
+
 def extremes(table: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest and the smallest value of each column."""
     if not sp.issparse(table):
