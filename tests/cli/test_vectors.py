@@ -209,8 +209,9 @@ def test_info_and_the_model_card_show_the_parts_and_their_shares(run, graph, sma
     assert shown["output"] == Output(dim=3, beside="propagated+position").for_task("node").to_dict()
     text, card = run("info model").out, Path("model/README.md").read_text()
     assert "| length of a vector | 3 |" in card
+    longest = max(map(len, PARTS))
     for part, share in shown["variance_kept"].items():
-        assert f"\n  {part:<18} {share:.6g}\n" in text
+        assert f"\n  {part:<{longest}} {share:.6g}\n" in text  # the numbers are aligned
         assert f"| {part} | {share:.1%} of its variance |" in card
 
 

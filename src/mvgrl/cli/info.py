@@ -159,14 +159,15 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
 
 def _as_text(values: dict[str, Any], indent: str = "") -> str:
     lines = []
-    for key, value in values.items():
-        title = f"{indent}{key.replace('_', ' ')}"
+    titles = {f"{indent}{key.replace('_', ' ')}": value for key, value in values.items()}
+    width = max([20, *(len(title) for title, value in titles.items() if not isinstance(value, dict | list))])
+    for title, value in titles.items():
         if isinstance(value, dict):
             lines += [title, _as_text(value, indent + "  ")]
         elif isinstance(value, list):
             lines += [title, *(f"{indent}  {_plain(item)}" for item in value)]
         else:
-            lines.append(f"{title:<20} {_plain(value)}")
+            lines.append(f"{title:<{width}} {_plain(value)}")
     return "\n".join(lines)
 
 
