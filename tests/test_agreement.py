@@ -1,4 +1,4 @@
-"""Whether neighbours have similar features, beside chance."""
+"""Whether neighbours have similar features, compared with chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether neighbours have similar features: what of the features survives one step over the edges, beside chance."""
+"""Whether neighbours have similar features: how much of them survives one step over the edges, compared with chance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNRELATED = 1.1  # agreement below which features are: it is 1 by chance, and 1
 
 
 def are_unrelated(graph: Graph, features: Matrix) -> bool:
-    """Whether features have nothing to do with the edges, so that one of the two is of no use."""
+    """Whether the features have nothing to do with the edges."""
     return agreement(graph, features) < _UNRELATED
 
 

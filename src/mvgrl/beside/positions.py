@@ -77,7 +77,7 @@ class WithPositions(Propagated):
         if self.encoder is None:
             return super().weights
         features, views = super().weights, self._count - 1
-        if self.unrelated and self.raw:
+        if self.unrelated:
             features[0] = 1.0
         return [weight * self.code_weight for weight in features] + [0.5 * views**-0.5] * self._count
 
@@ -90,11 +90,12 @@ class WithPositions(Propagated):
     def by_share(self) -> list[bool]:
         """Which parts are weighted by what survives propagation: only propagated features.
 
-        Positions are smooth. Raw features are kept for graphs whose edges join different nodes, where nothing survives.
+        Positions are smooth. Raw features keep their weight for graphs whose edges join unrelated nodes: nothing
+        survives there.
         """
         if self.encoder is None:
             return super().by_share
-        return [not self.raw] + [True] * (len(self.bases) - 1) + [False] * self._count
+        return [False] + [True] * (len(self.bases) - 1) + [False] * self._count
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""
