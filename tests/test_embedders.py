@@ -181,13 +181,15 @@ def test_choices_list_what_was_chosen_and_why() -> None:
     embedder = NodeEmbedder(**QUICK).fit(random_graph())
     assert embedder.choices_["normalise"] == "4 features scaled by column"
     assert embedder.choices_["views"] == "ppr exact (25 nodes)"
-    explicit = NodeEmbedder(**QUICK, normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"), dim=0)
+    assert embedder.choices_["beside"] == "positions beside the features (they have 4 columns)"
+    given = dict(normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"), beside="propagated+position")
+    explicit = NodeEmbedder(**QUICK, **given, dim=0)
     text = "vectors of 24: codes of adjacency and ppr, raw and propagated features, positions (variance kept: "
     names = ("codes", "propagated", "propagated positions")
     codes, features, positions = ([f"{part}: {view} 100%" for view in explicit.views] for part in names)
     parts = [*codes, "raw features 100%", *features, "raw positions 100%", *positions]
     assert explicit.fit(random_graph()).choices_ == {"vector": f"{text}{', '.join(parts)})"}
-    explicit.set_params(preset="paper")
+    explicit.set_params(preset="paper", beside=None)
     assert explicit.fit(random_graph()).choices_ == {"vector": "vectors of 8: sum of the codes of adjacency and ppr"}
 
 

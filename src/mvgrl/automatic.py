@@ -121,16 +121,24 @@ def resolve(
 
 
 def resolve_output(
-    graph: Graph, settings: Settings, output: Output, *, device: torch.device | str = "cpu", memory: int | None = None
+    graph: Graph,
+    settings: Settings,
+    output: Output,
+    *,
+    device: torch.device | str = "cpu",
+    memory: int | None = None,
+    choices: dict[str, str] | None = None,
 ) -> Output:
     """Return the output with everything chosen: what the preset means for the task and the graph.
 
-    Positions stand beside features that are few, or that have nothing to do with the edges, if they need no more than
-    half of the memory. The settings are resolved.
+    Positions stand beside features that say little, if they need no more than half of the memory; ``choices`` then says
+    why. The settings are resolved.
 
-    >>> graph = Graph.from_edges([0, 1], [1, 2], features=[[1.0], [2.0], [3.0]])
-    >>> resolve_output(graph, resolve(graph).settings, Output()).beside
+    >>> graph, choices = Graph.from_edges([0, 1], [1, 2], features=[[1.0], [2.0], [3.0]]), {}
+    >>> resolve_output(graph, resolve(graph).settings, Output(), choices=choices).beside
     'propagated+position'
+    >>> choices
+    {'beside': 'positions beside the features (they have one column)'}
     """
     chosen = output.for_task(settings.task)
     if output.beside is not None or chosen.beside != "propagated":
@@ -138,20 +146,24 @@ def resolve_output(
     memory = machine_memory(str(torch.device(device))) if memory is None else memory
     larger = replace(chosen, beside="propagated+position")
     needed = max(bytes_needed(graph.nodes), _size_of_vectors(graph, settings, larger)[1])
-    return larger if needed <= memory / 2 and _features_say_little(graph, settings) else chosen
+    if needed > memory / 2 or (reason := _why_features_say_little(graph, settings)) is None:
+        return chosen
+    if choices is not None:
+        choices["beside"] = f"positions beside the features ({reason})"
+    return larger
 
 
-def _features_say_little(graph: Graph, settings: Settings) -> bool:
-    """Whether the nodes of one graph have features or labels of their own that are few, or unrelated to its edges."""
+def _why_features_say_little(graph: Graph, settings: Settings) -> str | None:
+    """Return why: they are few, or unrelated to the edges; None for others, and for those that come from the edges."""
     kind = "given" if settings.features == AUTO else settings.features
     given = {"given": graph.features, "labels": graph.node_labels}.get(kind)
     if given is None or graph.count > 1 or not graph.edges:
-        return False
+        return None
     columns = varying_columns(given) if kind == "given" else len(np.unique(given))
     if columns < FEW_FEATURES:
-        return True
+        return "they have one column" if columns == 1 else f"they have {columns} columns"
     encoder = FeatureEncoder(kind, settings.normalise, settings.degree_cap).fit(graph)
-    return are_unrelated(graph, encoder.transform(graph))
+    return "they are unrelated to the edges" if are_unrelated(graph, encoder.transform(graph)) else None
 
 
 def check_vectors_fit(

@@ -94,7 +94,7 @@ class _Embedder(  # type: ignore[call-arg]
         resolved = resolve(named.graph, self._settings(), device=where)
         if (method := self._method()) is not None:
             return self._fit_method(method, named, resolved, where)
-        output = resolve_output(named.graph, resolved.settings, output, device=where)
+        output = resolve_output(named.graph, resolved.settings, output, device=where, choices=resolved.choices)
         check_vectors_fit(named.graph, resolved.settings, output, device=where)
         trained = self._trained(named, resolved)
         about: dict[str, Any] = {"trained on": named.graph.size_text}

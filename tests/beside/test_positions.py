@@ -105,6 +105,14 @@ def test_what_was_asked_for_is_kept() -> None:
     assert beside(graph, output=Output(preset="paper")) == "none"
 
 
+def test_the_choice_of_positions_has_its_reason() -> None:
+    few, unrelated = (NodeEmbedder(**QUICK, device="cpu").fit(communities(width)).choices_ for width in (3, 300))
+    assert few["beside"] == "positions beside the features (they have 3 columns)"
+    assert unrelated["beside"] == "positions beside the features (they are unrelated to the edges)"
+    related = NodeEmbedder(**QUICK, device="cpu").fit(communities(0).adjacency, features=topics(300))
+    assert "beside" not in related.choices_
+
+
 @pytest.mark.parametrize("kind", ["degree", "degree-one-hot", "position"])
 def test_features_that_come_from_the_graph_have_no_positions_beside_them(kind: str) -> None:
     assert beside(communities(3), features=kind) == "propagated"

@@ -106,7 +106,7 @@ def test_automatic_choices_are_printed_on_one_line(run, graph, many_graphs, smal
 
 def test_given_settings_are_not_listed_as_choices(run, graph, small):
     flags = "--task node --normalise row --views adjacency,ppr:top_k=3 --sampler full"
-    printed = run(f"embed {graph} -o v.csv {small} {flags}").err.splitlines()
+    printed = run(f"embed {graph} -o v.csv {small} {flags} --beside propagated+position").err.splitlines()
     assert "picked: vectors of up to 12: codes of adjacency and ppr, raw and propagated features, positions" in printed
     printed = run(f"embed {graph} -o v.csv {small} {flags} --preset paper").err.splitlines()
     assert "picked: vectors of 4: sum of the codes of adjacency and ppr" in printed

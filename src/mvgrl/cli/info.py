@@ -150,8 +150,8 @@ def _graph(named: NamedGraph) -> dict[str, Any]:
     try:
         resolved = resolve(graph)
         rows = graph.nodes if resolved.settings.task == "node" else graph.count
-        vector = describe(resolved.settings, resolve_output(graph, resolved.settings, Output()), rows)
-        values["picks"] = [*resolved.choices.values(), vector]
+        output = resolve_output(graph, resolved.settings, Output(), choices=resolved.choices)
+        values["picks"] = [*resolved.choices.values(), describe(resolved.settings, output, rows)]
     except MVGRLError as error:
         values["picks"] = [str(error)]
     return values

@@ -173,7 +173,9 @@ def _in_memory(request: Request, asked: _Asked, console: Console) -> Job:
             resolved.choices.pop(name, None)
         resolved.choices["method"] = f"method {request.method}"
     else:
-        output = resolve_output(named.graph, resolved.settings, output, device=where, memory=left)
+        output = resolve_output(
+            named.graph, resolved.settings, output, device=where, memory=left, choices=resolved.choices
+        )
         check_vectors_fit(named.graph, resolved.settings, output, device=where)
         rows = named.graph.nodes if resolved.settings.task == "node" else named.graph.count
         resolved.choices["vector"] = describe(resolved.settings, output, rows)
