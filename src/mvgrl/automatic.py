@@ -138,7 +138,7 @@ def resolve_output(
     >>> resolve_output(graph, resolve(graph).settings, Output(), choices=choices).beside
     'propagated+position'
     >>> choices
-    {'beside': 'positions beside the features (they have one column)'}
+    {'beside': 'positions beside the features (only one column)'}
     """
     chosen = output.for_task(settings.task)
     if output.beside is not None or chosen.beside != "propagated":
@@ -161,9 +161,9 @@ def _why_features_say_little(graph: Graph, settings: Settings) -> str | None:
         return None
     columns = varying_columns(given) if kind == "given" else len(np.unique(given))
     if columns < FEW_FEATURES:
-        return "they have one column" if columns == 1 else f"they have {columns} columns"
+        return "only one column" if columns == 1 else f"only {columns} columns"
     encoder = FeatureEncoder(kind, settings.normalise, settings.degree_cap).fit(graph)
-    return "they are unrelated to the edges" if are_unrelated(graph, encoder.transform(graph)) else None
+    return "unrelated to the edges" if are_unrelated(graph, encoder.transform(graph)) else None
 
 
 def check_vectors_fit(

@@ -107,8 +107,8 @@ def test_what_was_asked_for_is_kept() -> None:
 
 def test_the_choice_of_positions_has_its_reason() -> None:
     few, unrelated = (NodeEmbedder(**QUICK, device="cpu").fit(communities(width)).choices_ for width in (3, 300))
-    assert few["beside"] == "positions beside the features (they have 3 columns)"
-    assert unrelated["beside"] == "positions beside the features (they are unrelated to the edges)"
+    assert few["beside"] == "positions beside the features (only 3 columns)"
+    assert unrelated["beside"] == "positions beside the features (unrelated to the edges)"
     related = NodeEmbedder(**QUICK, device="cpu").fit(communities(0).adjacency, features=topics(300))
     assert "beside" not in related.choices_
 
