@@ -34,6 +34,7 @@ ORDER = (
     "mutual_information",
     "contrast",
     "settings",
+    "similar",
     "automatic",
     "model",
     "history",

@@ -28,6 +28,8 @@ TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 FEW_FEATURES = 256  # below which positions stand beside them: so few tell few nodes apart
+SIMILAR = 10  # nodes that a node is joined with, up to so many nodes: all pairs are compared
+SIMILAR_UP_TO = 50_000
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
 
@@ -131,8 +133,9 @@ def resolve_output(
 ) -> Output:
     """Return the output with everything chosen: what the preset means for the task and the graph.
 
-    Positions stand beside features that say little, if they need no more than half of the memory; ``choices`` then says
-    why. The settings are resolved.
+    Nodes are joined with similar ones by features that say much, unless the graph is large. Positions stand beside
+    features that say little, if they need no more than half of the memory; ``choices`` then says why. The settings are
+    resolved.
 
     >>> graph, choices = Graph.from_edges([0, 1], [1, 2], features=[[1.0], [2.0], [3.0]]), {}
     >>> resolve_output(graph, resolve(graph).settings, Output(), choices=choices).beside
@@ -140,25 +143,37 @@ def resolve_output(
     >>> choices
     {'beside': 'positions beside the features (only one column)'}
     """
-    chosen = output.for_task(settings.task)
-    if output.beside is not None or chosen.beside != "propagated":
+    chosen, choices = output.for_task(settings.task), {} if choices is None else choices
+    open_beside = output.beside is None and chosen.beside == "propagated"
+    open_similar = output.similar is None and chosen.propagates and graph.nodes <= SIMILAR_UP_TO
+    given = _given_features(graph, settings)
+    if given is None or not (open_beside or open_similar):
         return chosen
+    reason = _why_features_say_little(graph, settings, given)
+    if reason is None:
+        if not open_similar or not any(isinstance(view, Diffusion) for view in settings.views):
+            return chosen
+        return replace(chosen, similar=SIMILAR)
     memory = machine_memory(str(torch.device(device))) if memory is None else memory
     larger = replace(chosen, beside="propagated+position")
     needed = max(bytes_needed(graph.nodes), _size_of_vectors(graph, settings, larger)[1])
-    if needed > memory / 2 or (reason := _why_features_say_little(graph, settings)) is None:
+    if not open_beside or needed > memory / 2:
         return chosen
-    if choices is not None:
-        choices["beside"] = f"positions beside the features ({reason})"
+    choices["beside"] = f"positions beside the features ({reason})"
     return larger
 
 
-def _why_features_say_little(graph: Graph, settings: Settings) -> str | None:
-    """Return why: they are few, or unrelated to the edges; None for others, and for those that come from the edges."""
-    kind = "given" if settings.features == AUTO else settings.features
-    given = {"given": graph.features, "labels": graph.node_labels}.get(kind)
-    if given is None or graph.count > 1 or not graph.edges:
+def _given_features(graph: Graph, settings: Settings) -> Any:
+    """Return the features or labels of a graph's nodes; None if there are none, or if the features are another kind."""
+    if graph.count > 1 or not graph.edges:
         return None
+    kind = "given" if settings.features == AUTO else settings.features
+    return {"given": graph.features, "labels": graph.node_labels}.get(kind)
+
+
+def _why_features_say_little(graph: Graph, settings: Settings, given: Any) -> str | None:
+    """Return why: they are few, or unrelated to the edges; None for others."""
+    kind = "labels" if settings.features == "labels" else "given"
     columns = varying_columns(given) if kind == "given" else len(np.unique(given))
     if columns < FEW_FEATURES:
         return "only one column" if columns == 1 else f"only {columns} columns"

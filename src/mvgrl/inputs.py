@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,9 @@ from mvgrl.positions import PositionEncoder, feature_encoder
 from mvgrl.runtime import generator_for, resolve_device
 from mvgrl.sampling import Batch, GraphBatches, NodeBatches, corrupt_adjacency
 from mvgrl.settings import AUTO, Settings
+from mvgrl.similar import join_similar
 from mvgrl.views import ViewCache, view_matrix
+from mvgrl.views.diffusion import Diffusion
 
 Batches = NodeBatches | GraphBatches
 _GRAPHS_PER_BATCH = 64  # at inference, for a model that was trained on one graph
@@ -39,6 +41,7 @@ class Inputs:
     cache: ViewCache | None = None
     choices: Mapping[str, str] = field(default_factory=dict)  # what was chosen automatically, and why
     ids: np.ndarray | None = None  # of the nodes; None: they are numbered
+    _kept: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def adjacency(self) -> SparseMatrix:
@@ -49,6 +52,27 @@ class Inputs:
     def positions(self) -> PositionEncoder:
         """The positions of the nodes, which stand beside their features."""
         return PositionEncoder("position").fit(self.graph, self.ids)
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        """Return ``make()``, computed once per key: what does not depend on the seed is shared by all of them."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def joined(self, count: int) -> Inputs:
+        """The same, with diffusions of the graph in which every node is joined with so many similar ones."""
+        if not count:
+            return self
+        found: Inputs = self.once(("joined", count), lambda: self._joined(count))
+        return found
+
+    def _joined(self, count: int) -> Inputs:
+        graph = join_similar(self.graph, self.features, count, self.device)
+        views = tuple(
+            view_matrix(kind, graph, cache=self.cache).to(self.device) if isinstance(kind, Diffusion) else view
+            for kind, view in zip(self.settings.views, self.views, strict=True)
+        )
+        return replace(self, views=views)
 
     @property
     def largest(self) -> int:

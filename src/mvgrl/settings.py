@@ -47,10 +47,10 @@ BY_SAMPLER: dict[str, dict[str, Any]] = {
 # is as long as the paper's, 512.
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "default": {
-        "node": dict(dim=512, beside="propagated", codes="projected", join="concatenate"),
-        "graph": dict(dim=512, beside="counts", codes="layers", join="concatenate"),
+        "node": dict(dim=512, beside="propagated", similar=0, codes="projected", join="concatenate"),
+        "graph": dict(dim=512, beside="counts", similar=0, codes="layers", join="concatenate"),
     },
-    "paper": {task: dict(dim=0, beside="none", codes="projected", join="sum") for task in TASKS},
+    "paper": {task: dict(dim=0, beside="none", similar=0, codes="projected", join="sum") for task in TASKS},
 }
 PROPAGATED = 256  # components of the features propagated over a view, in a vector
 
@@ -114,6 +114,9 @@ class OutputFields:
     beside: str = choice(
         None, "Beside the codes: propagated or propagated+position (of nodes), counts (of graphs) or none."
     )
+    similar: int = integer(
+        None, "Most similar nodes, by features, that each node is joined with for its vector; 0: none.", least=0
+    )
     codes: str = choice(
         None, "Codes after the heads (projected), before them (encoded), or of all layers (layers).", later=True
     )
@@ -126,8 +129,8 @@ class Output(Sealed, OutputFields):
     """How the vectors of a trained model are made: the preset, and what differs from it.
 
     >>> Output(dim=64).for_task("node")  # doctest: +NORMALIZE_WHITESPACE
-    Output(preset='default', dim=64, beside='propagated', codes='projected', join='concatenate',
-           unit_length=False)
+    Output(preset='default', dim=64, beside='propagated', similar=0, codes='projected',
+           join='concatenate', unit_length=False)
     >>> Output(preset="paper").for_task("graph").join
     'sum'
     """
@@ -143,6 +146,8 @@ class Output(Sealed, OutputFields):
                 f"beside is {self.beside!r}, which does not fit task {task!r}: a node has 'propagated' features beside "
                 "its codes, a graph 'counts' of its substructures; omit it, or use 'none'"
             )
+        if task == "graph" and self.similar:
+            raise SettingsError(f"similar is {self.similar}, but it is only for the nodes of one graph; omit it")
         chosen = {name: value for name, value in PRESETS[self.preset][task].items() if getattr(self, name) is None}
         return replace(self, **chosen)
 
@@ -280,6 +285,8 @@ def default_text(name: str, default: Any) -> str:
         return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['large'][name]} if all nodes do not fit into memory"
     if name == "beside":
         return "node propagated, or propagated+position for few or unrelated features; graph counts"
+    if name == "similar":
+        return "node 10, or 0 for few or unrelated features, or in a large graph; graph 0"
     by_task = {task: (BY_TASK[task] | PRESETS["default"][task])[name] for task in TASKS}
     if len(set(by_task.values())) == 1:
         return str(by_task["node"])

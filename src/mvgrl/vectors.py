@@ -57,7 +57,8 @@ class Composition:
     @classmethod
     def fit(cls, model: MVGRL, inputs: Inputs, output: Output) -> Composition:
         """Learn components, scales and the rotation from the training graphs."""
-        beside = KINDS[output.beside].fit(inputs) if output.beside in KINDS else None
+        kind = KINDS.get(output.beside)
+        beside = None if kind is None else inputs.once(kind, lambda: kind.fit(inputs))
         logarithms = inputs.settings.task == "graph"
         found = _parts(model, inputs, output, beside, logarithms=logarithms)
         parts = [part for part in found if part is not None]  # all of them: everything is known of the training graphs
@@ -71,7 +72,8 @@ class Composition:
 
     def fits(self, output: Output) -> bool:
         """Whether vectors of this output have the same parts."""
-        return all(getattr(output, name) == getattr(self.output, name) for name in ("beside", "codes", "join"))
+        names = ("beside", "similar", "codes", "join")
+        return all(getattr(output, name) == getattr(self.output, name) for name in names)
 
     def parts(self, settings: Settings, dim: int) -> dict[str, float]:
         """Return the share of the variance of each part that vectors of this length keep, by the part's name."""
@@ -140,6 +142,7 @@ def describe(settings: Settings, output: Output, rows: int) -> str:
     *first, last = [view.name for view in settings.views]
     views = f"{', '.join(first)} and {last}" if first else last
     codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
+    codes += f" (each node joined with {output.similar} similar ones)" if output.similar else ""
     propagated = f"raw and propagated {'positions' if are_positions(settings.features) else 'features'}"
     beside = {
         "none": "",

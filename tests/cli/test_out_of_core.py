@@ -86,6 +86,16 @@ def test_positions_stand_beside_few_features_only_in_memory(graph, run, large):
     assert vectors("applied.parquet")[1].shape == (40, 6)
 
 
+def test_similar_nodes_are_joined_only_in_memory(graph, run, large):
+    run(f"train {graph} -o model {SETTINGS} {VIEWS} --similar 3")
+    large()
+    refused = run(f"embed {graph} -o w.parquet {SETTINGS} {VIEWS} --memory 2GB --similar 3", code=2).err
+    assert "similar 3 compares all nodes of a graph in memory; omit it" in refused
+    applied = run(f"apply model {graph} -o applied.parquet --memory 2GB")
+    assert "nodes of a graph that stays on disk are not joined with similar ones" in applied.err
+    assert vectors("applied.parquet")[1].shape == (40, 6)
+
+
 def test_what_does_not_fit_is_refused_with_what_does(graph, run, large):
     error = run(f"embed edges.csv -o v.parquet {SETTINGS} --memory 1MB", code=2).err
     assert "mvgrl import edges.csv" in error

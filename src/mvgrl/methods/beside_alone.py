@@ -29,8 +29,8 @@ class BesideAlone(Method):
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
-        inputs = shared_inputs(dataset, settings, context)
         chosen = resolve_output(dataset.graph, settings, Output(), device=context.device)
+        inputs = shared_inputs(dataset, settings, context).joined(chosen.similar)
         with torch.no_grad():  # not inference mode: matrices keep their transposes, and training uses them too
             beside = KINDS[chosen.beside].fit(inputs)
             parts = [part for part in beside.parts(inputs) if part is not None]
