@@ -157,6 +157,7 @@ def test_a_saved_model_joins_them_again(tmp_path: Path) -> None:
     embedder = NodeEmbedder(**QUICK).fit(graph)
     assert "each node joined with 10 similar ones" in embedder.choices_["vector"]
     embedder.save(tmp_path / "model")
+    assert "| joined with each node | 10 similar ones |" in (tmp_path / "model" / "README.md").read_text()
     loaded = mvgrl.load(tmp_path / "model")
     assert np.allclose(loaded.transform(graph), embedder.embedding_, atol=1e-6)
     with pytest.raises(SettingsError, match="omit beside, similar, codes and join"):
