@@ -28,8 +28,8 @@ TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 FEW_FEATURES = 256  # below which positions stand beside them: so few tell few nodes apart
-SIMILAR = 10  # nodes that a node is joined with, up to so many nodes: all pairs are compared
-SIMILAR_UP_TO = 50_000
+SIMILAR = 10  # nodes that each node is joined with by default, for its vector
+SIMILAR_UP_TO = 50_000  # nodes of a graph in which they are looked for: all pairs are compared
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
 

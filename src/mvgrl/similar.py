@@ -46,9 +46,10 @@ def join_similar(graph: Graph, features: Matrix, count: int, device: torch.devic
 
 def _components(features: Matrix, device: torch.device) -> Tensor:
     """Return the leading components of the features, at unit length."""
-    directions = torch.eye(features.shape[1], device=device)
     if features.shape[1] > PROPAGATED:
         directions = leading_directions(lambda some: features @ some, features.shape, PROPAGATED, device)
+    else:
+        directions = torch.eye(features.shape[1], device=device)
     with torch.no_grad():
         return normalize(features @ directions)
 
