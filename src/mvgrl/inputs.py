@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from mvgrl.views import ViewCache, view_matrix
 from mvgrl.views.diffusion import Diffusion
 
 Batches = NodeBatches | GraphBatches
+Value = TypeVar("Value")
 _GRAPHS_PER_BATCH = 64  # at inference, for a model that was trained on one graph
 
 
@@ -53,18 +54,18 @@ class Inputs:
         """The positions of the nodes, which stand beside their features."""
         return PositionEncoder("position").fit(self.graph, self.ids)
 
-    def once(self, key: object, make: Callable[[], Any]) -> Any:
+    def once(self, key: object, make: Callable[[], Value]) -> Value:
         """Return ``make()``, computed once per key: what does not depend on the seed is shared by all of them."""
         if key not in self._kept:
             self._kept[key] = make()
-        return self._kept[key]
+        found: Value = self._kept[key]
+        return found
 
     def joined(self, count: int) -> Inputs:
         """The same, with diffusions of the graph in which every node is joined with so many similar ones."""
         if not count:
             return self
-        found: Inputs = self.once(("joined", count), lambda: self._joined(count))
-        return found
+        return self.once(("joined", count), lambda: self._joined(count))
 
     def _joined(self, count: int) -> Inputs:
         graph = join_similar(self.graph, self.features, count, self.device)

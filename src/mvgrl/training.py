@@ -82,8 +82,8 @@ class Trained:
     def output_of(self, given: Output | None) -> Output:
         """Return an output with everything chosen, for the training graphs; a loaded model has what was saved."""
         output, settings = given or Output(), self.model.settings
-        if self.inputs is not None:
-            return resolve_output(self.inputs.graph, settings, output, device=self.device)
+        if (inputs := self.inputs) is not None:
+            return inputs.once(output, lambda: resolve_output(inputs.graph, settings, output, device=self.device))
         saved = None if self.composition is None else self.composition.output
         if saved is not None and output.preset == saved.preset:
             open_ = {name: getattr(saved, name) for name in ("beside", "similar") if getattr(output, name) is None}
