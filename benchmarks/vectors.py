@@ -2,6 +2,7 @@
 
 Every measurement is in a process of its own: choosing settings, computing the views, training with early stopping, and
 making the vectors. The training is the same for both; what differs is the parts beside the codes, and the rotation.
+Numbers are medians over repeats: the peak memory of the same training differs by a fifth from run to run.
 
     python benchmarks/vectors.py
     python benchmarks/vectors.py --json --datasets cora-linqs
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -47,18 +49,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--datasets", nargs="+", default=["cora-linqs", "pubmed"])
     parser.add_argument("--epochs", type=int, help="at most this many, for a quick look")
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--positions", type=int, nargs="*", default=[], metavar="NODES")
     parser.add_argument("--json", action="store_true", help="print JSON only")
     options = parser.parse_args()
     results: dict[str, Any] = {}
     for dataset in options.datasets:
-        found = {preset: alone(measured, dataset, preset, options.epochs) for preset in ("paper", "default")}
+        repeats = [
+            {preset: alone(measured, dataset, preset, options.epochs) for preset in ("paper", "default")}
+            for _ in range(options.repeats)
+        ]
+        found: dict[str, Any] = {
+            preset: {what: median(one[preset][what] for one in repeats) for what in ("seconds", "bytes")}
+            for preset in repeats[0]
+        }
         ratios = {f"{what}_ratio": found["default"][what] / found["paper"][what] for what in ("seconds", "bytes")}
         results[dataset] = found | ratios
     for nodes in options.positions:
         results[f"positions of {nodes:,} nodes"] = alone(positioned, nodes)
     if options.json:
-        print(json.dumps({"epochs": options.epochs, **results}, indent=2))
+        print(json.dumps({"epochs": options.epochs, "repeats": options.repeats, **results}, indent=2))
         return
     for name, found in results.items():
         if "paper" in found:

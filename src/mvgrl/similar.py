@@ -19,7 +19,7 @@ from mvgrl.settings import PROPAGATED
 from mvgrl.vector_space import leading_directions
 
 _WEIGHT = 0.05  # of such an edge; an edge of a graph without weights has 1, and so has the self-loop of every node
-_BLOCK = 2**22  # cosines in memory at a time
+_BLOCK = 2**21  # cosines in memory at a time
 
 
 def join_similar(graph: Graph, features: Matrix, count: int, device: torch.device) -> Graph:
