@@ -18,6 +18,7 @@ from mvgrl.graphs import Graph
 from mvgrl.inputs import prepare
 from mvgrl.matrices import DenseMatrix
 from mvgrl.outofcore.job import check_settings
+from mvgrl.pretrained import load_model
 from mvgrl.settings import Output, Settings, literal
 from mvgrl.similar import join_similar
 from mvgrl.training import fit
@@ -76,6 +77,11 @@ def test_rows_of_zeros_and_opposites_are_joined_with_nobody() -> None:
 def test_a_graph_with_fewer_nodes_joins_all_of_them() -> None:
     assert joined(Graph.from_edges([0], [1], nodes=3), np.ones((3, 2)), 10) == pytest.approx(0.05 * (1 - np.eye(3)))
     assert not joined(Graph.from_edges([], [], nodes=1), np.ones((1, 2)), 10).any()
+
+
+def test_light_edges_are_light_relative_to_the_weights_of_the_graph() -> None:
+    heavy = Graph.from_edges([0, 1], [1, 2], [300.0, 100.0], nodes=4)
+    assert joined(heavy, np.ones((4, 2)), 3) == pytest.approx(10.0 * (1 - np.eye(4)))
 
 
 def test_nodes_of_different_graphs_are_not_joined() -> None:
@@ -157,9 +163,11 @@ def test_a_saved_model_joins_them_again(tmp_path: Path) -> None:
     embedder = NodeEmbedder(**QUICK).fit(graph)
     assert "each node joined with 10 similar ones" in embedder.choices_["vector"]
     embedder.save(tmp_path / "model")
-    assert "| joined with each node | 10 similar ones |" in (tmp_path / "model" / "README.md").read_text()
+    assert "| similar nodes joined | 10 per node |" in (tmp_path / "model" / "README.md").read_text()
     loaded = mvgrl.load(tmp_path / "model")
     assert np.allclose(loaded.transform(graph), embedder.embedding_, atol=1e-6)
+    trained = load_model(tmp_path / "model", device="cpu").trained
+    assert np.allclose(trained.vectors(graph), embedder.embedding_, atol=1e-6)
     with pytest.raises(SettingsError, match="omit beside, similar, codes and join"):
         loaded.set_params(similar=0).transform(graph)
 

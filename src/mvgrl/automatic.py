@@ -133,7 +133,7 @@ def resolve_output(
 ) -> Output:
     """Return the output with everything chosen: what the preset means for the task and the graph.
 
-    Nodes are joined with similar ones by features that say much, unless the graph is large. Positions stand beside
+    Nodes with informative features are joined with similar nodes, unless the graph is large. Positions stand beside
     features that say little, if they need no more than half of the memory; ``choices`` then says why. The settings are
     resolved.
 

@@ -260,7 +260,7 @@ def _card(config: dict[str, Any]) -> str:
         f"| views | {views} |",
         f"| length of a vector | {config['vector']['dim']} |",
         *(f"| {part} | {share:.1%} of its variance |" for part, share in config["vector"]["parts"].items()),
-        *([f"| joined with each node | {similar} similar ones |"] if (similar := config["output"]["similar"]) else []),
+        *([f"| similar nodes joined | {similar} per node |"] if (similar := config["output"]["similar"]) else []),
         f"| dimensions of a code | {settings['hidden']} |",
         f"| layers | {settings['layers']} |",
         f"| features | {config['width']} |",

@@ -18,7 +18,7 @@ from mvgrl.matrices import Matrix
 from mvgrl.settings import PROPAGATED
 from mvgrl.vector_space import leading_directions
 
-_WEIGHT = 0.05  # of such an edge; an edge of a graph without weights has 1, and so has the self-loop of every node
+_WEIGHT = 0.05  # of such an edge, relative to the mean weight of the graph's edges
 _BLOCK = 2**21  # cosines in memory at a time
 
 
@@ -39,7 +39,7 @@ def join_similar(graph: Graph, features: Matrix, count: int, device: torch.devic
     rows = _components(features, device)
     found = [_most_similar(rows[start:stop], count) + start for start, stop in pairwise(graph.offsets.tolist())]
     sources, targets = torch.cat(found, dim=1).cpu().numpy()
-    weights = np.full(len(sources), _WEIGHT)
+    weights = np.full(len(sources), _WEIGHT * (graph.adjacency.data.mean() if graph.edges else 1.0))
     joined = sp.csr_array((weights, (sources, targets)), shape=graph.adjacency.shape)
     return Graph(sp.csr_array(graph.adjacency + joined.maximum(joined.T)), offsets=graph.offsets)
 
@@ -55,7 +55,10 @@ def _components(features: Matrix, device: torch.device) -> Tensor:
 
 
 def _most_similar(rows: Tensor, count: int) -> Tensor:
-    """Return the pairs of rows, 2 × pairs: each row, and those with the highest positive cosine."""
+    """Return the pairs of rows, 2 × pairs: each row, and those with the highest positive cosine.
+
+    For all rows at once, on their device; :mod:`mvgrl.neighbors` answers single queries.
+    """
     count = min(count, len(rows) - 1)
     pairs = [torch.empty(2, 0, dtype=torch.int64, device=rows.device)]
     step = max(1, _BLOCK // max(len(rows), 1))
