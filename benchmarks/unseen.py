@@ -37,7 +37,7 @@ from mvgrl.settings import Output
 from mvgrl.training import fit
 
 SPLITS = 20
-OUTPUTS = {"default": Output(), "paper's vector": Output(preset="paper")}  # of one training
+PRESETS = {"default": "default", "paper's vector": "paper"}
 FREE = {  # methods that need no training
     "imdb": ("beside-alone", "propagated-beside", "raw", "netmf"),
     "lastfm": ("beside-alone", "netmf", "spectral", "deepwalk"),
@@ -84,14 +84,18 @@ def _dataset(name: str, ids: np.ndarray, edges: list, labels: np.ndarray, featur
 
 def accuracies(dataset: Dataset, trainings: int, device: torch.device) -> dict[str, list[float]]:
     """The accuracy of every kind of vectors on every split; several trainings one after the other."""
-    resolved = resolve(dataset.graph, {"task": "node"}, device=device)
+    resolved = {
+        preset: resolve(dataset.graph, {"task": "node"}, device=device, preset=preset) for preset in PRESETS.values()
+    }
+    vectors = {}
     with allow_tf32():
-        trained = fit(dataset.graph, resolved, seed=range(trainings), device=device)
+        for name, preset in PRESETS.items():
+            trained = fit(dataset.graph, resolved[preset], seed=range(trainings), device=device)
+            vectors[name] = [run.vectors(output=Output(preset=preset)) for run in trained]
         untrained = fit(dataset.graph, {"task": "node", "epochs": 0}, seed=range(trainings), device=device)
-    vectors = {name: [run.vectors(output=output) for run in trained] for name, output in OUTPUTS.items()}
     vectors["untrained"] = [run.vectors() for run in untrained]
     for name in FREE[dataset.name]:
-        (outcome,) = METHODS[name].outcomes(dataset, resolved.settings, Output(), [0], PlainContext(device))
+        (outcome,) = METHODS[name].outcomes(dataset, resolved["default"].settings, Output(), [0], PlainContext(device))
         vectors[METHODS[name].label] = [outcome.points()]
     found = {}
     for name, runs in vectors.items():

@@ -22,7 +22,8 @@ from mvgrl.progress import ProgressBar
 seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
 cora = load(sys.argv[2] if len(sys.argv) > 2 else "cora-linqs")  # included in a package, no download
 # The 64 largest entries per row of the diffusion: a step takes a fraction of the time that all 2,708 would take.
-settings = Settings(views=("adjacency", "ppr:top_k=64"), normalise="row", sampler="full")
+# The default vectors also join papers with similar words; the paper's do not.
+settings = Settings(views=("adjacency", "ppr:top_k=64"), normalise="row", sampler="full", similar=0)
 paper = Output(preset="paper")  # the sum over both views
 
 

@@ -183,6 +183,7 @@ GIVEN = {
     "patience": 7,
     "hidden": 33,
     "features": "degree",
+    "similar": 3,
 }
 
 

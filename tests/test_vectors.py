@@ -371,7 +371,7 @@ def test_models_whose_vectors_have_no_unpropagated_features_can_be_read(tmp_path
     save_model(trained, tmp_path / "model", output=FEATURES)
     monkeypatch.undo()
     config = tmp_path / "model" / "config.json"
-    config.write_text(config.read_text().replace("mvgrl-model-6", "mvgrl-model-3"))
+    config.write_text(config.read_text().replace("mvgrl-model-7", "mvgrl-model-3"))
     loaded = load_model(tmp_path / "model", device="cpu").trained
     np.testing.assert_array_equal(loaded.vectors(graph), expected)
     assert "raw features" not in loaded.compose(Output()).parts(loaded.model.settings, 0)
@@ -405,7 +405,7 @@ def test_vectors_of_graphs_of_the_fifth_format_have_roots_and_no_histogram(tmp_p
     expected = trained.vectors()
     save_model(trained, tmp_path / "model")
     config = tmp_path / "model" / "config.json"
-    config.write_text(config.read_text().replace("mvgrl-model-6", "mvgrl-model-5"))
+    config.write_text(config.read_text().replace("mvgrl-model-7", "mvgrl-model-5"))
     loaded = load_model(tmp_path / "model", device="cpu").trained
     np.testing.assert_array_equal(loaded.vectors(graph), expected)
     assert list(loaded.compose(Output()).parts(loaded.model.settings, 0))[2:] == ["counts"]
@@ -419,7 +419,7 @@ def test_vectors_of_the_fourth_format_remain_principal_components(tmp_path: Path
     save_model(trained, tmp_path / "model")
     changed(tmp_path / "model", {"mixed": None})
     config = tmp_path / "model" / "config.json"
-    config.write_text(config.read_text().replace("mvgrl-model-6", "mvgrl-model-4"))
+    config.write_text(config.read_text().replace("mvgrl-model-7", "mvgrl-model-4"))
     found = load_model(tmp_path / "model", device="cpu").trained.vectors(graph)
     space = trained.compose(Output()).space
     np.testing.assert_allclose(

@@ -28,7 +28,7 @@ TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 FEW_FEATURES = 256  # below which positions stand beside them: so few tell few nodes apart
-SIMILAR = 10  # nodes that each node is joined with by default, for its vector
+SIMILAR = 10  # similar nodes that each node is joined with by default, at most
 SIMILAR_UP_TO = 50_000  # nodes of a graph in which they are looked for: all pairs are compared
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
@@ -91,11 +91,13 @@ def resolve(
     device: torch.device | str = "cpu",
     memory: int | None = None,
     streamed: FeatureFacts | None = None,
+    preset: str = "default",
 ) -> Resolved:
     """Choose what the settings leave open, based on the graph, the device and its memory in bytes.
 
     A mapping, unlike :class:`mvgrl.Settings`, may also leave the task open. ``streamed`` is given for a graph that
-    stays on disk: views are then sparse, and every step has a sample.
+    stays on disk: views are then sparse, and every step has a sample. The preset of the vectors matters because those
+    of the paper are trained without edges between similar nodes.
 
     >>> resolved = resolve(Graph.from_edges([0, 1], [1, 2]), {"hidden": 64})
     >>> resolved.settings.hidden, str(resolved.settings.sampler)
@@ -115,6 +117,8 @@ def resolve(
     memory = machine_memory(str(device)) if memory is None else memory
     settings = _resolve_features(graph, settings, memory, streamed, choices)
     settings = _resolve_views(graph, settings, device, streamed is not None, choices)
+    if settings.similar is None:
+        settings = _resolve_similar(graph, settings, preset, choices)
     if streamed is None:
         settings = _resolve_sampler(graph, settings, device, memory, choices)
     elif settings.sampler == AUTO:
@@ -133,9 +137,8 @@ def resolve_output(
 ) -> Output:
     """Return the output with everything chosen: what the preset means for the task and the graph.
 
-    Nodes with informative features are joined with similar nodes, unless the graph is large. Positions stand beside
-    features that say little, if they need no more than half of the memory; ``choices`` then says why. The settings are
-    resolved.
+    Positions stand beside features that say little, if they need no more than half of the memory; ``choices`` then says
+    why. The settings are resolved.
 
     >>> graph, choices = Graph.from_edges([0, 1], [1, 2], features=[[1.0], [2.0], [3.0]]), {}
     >>> resolve_output(graph, resolve(graph).settings, Output(), choices=choices).beside
@@ -144,20 +147,16 @@ def resolve_output(
     {'beside': 'positions beside the features (only one column)'}
     """
     chosen, choices = output.for_task(settings.task), {} if choices is None else choices
-    open_beside = output.beside is None and chosen.beside == "propagated"
-    open_similar = output.similar is None and chosen.propagates and graph.nodes <= SIMILAR_UP_TO
     given = _given_features(graph, settings)
-    if given is None or not (open_beside or open_similar):
+    if given is None or output.beside is not None or chosen.beside != "propagated":
         return chosen
     reason = _why_features_say_little(graph, settings, given)
     if reason is None:
-        if not open_similar or not any(isinstance(view, Diffusion) for view in settings.views):
-            return chosen
-        return replace(chosen, similar=SIMILAR)
+        return chosen
     memory = machine_memory(str(torch.device(device))) if memory is None else memory
     larger = replace(chosen, beside="propagated+position")
     needed = max(bytes_needed(graph.nodes), _size_of_vectors(graph, settings, larger)[1])
-    if not open_beside or needed > memory / 2:
+    if needed > memory / 2:
         return chosen
     choices["beside"] = f"positions beside the features ({reason})"
     return larger
@@ -291,6 +290,18 @@ def _resolve_views(
     if reasons:
         choices["views"] = "; ".join(reasons)
     return replace(settings, views=tuple(views))
+
+
+def _resolve_similar(graph: Graph | StoredGraph, settings: Settings, preset: str, choices: dict[str, str]) -> Settings:
+    """Join similar nodes for diffusions if the features say much, unless all pairs of nodes are too many to compare."""
+    count = 0
+    if isinstance(graph, Graph) and graph.nodes <= SIMILAR_UP_TO and preset != "paper" and settings.task == "node":
+        given = _given_features(graph, settings)
+        diffuses = any(isinstance(view, Diffusion) for view in settings.views)
+        if given is not None and diffuses and _why_features_say_little(graph, settings, given) is None:
+            count = SIMILAR
+            choices["similar"] = f"each node joined with up to {count} similar ones (by their features)"
+    return replace(settings, similar=count)
 
 
 def _resolve_sampler(

@@ -91,7 +91,7 @@ class _Embedder(  # type: ignore[call-arg]
         _warn(named.notes)
         output = self._output()
         where = resolve_device(self.device)
-        resolved = resolve(named.graph, self._settings(), device=where)
+        resolved = resolve(named.graph, self._settings(), device=where, preset=output.preset)
         if (method := self._method()) is not None:
             return self._fit_method(method, named, resolved, where)
         output = resolve_output(named.graph, resolved.settings, output, device=where, choices=resolved.choices)

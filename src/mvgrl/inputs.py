@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -61,20 +61,6 @@ class Inputs:
         found: Value = self._kept[key]
         return found
 
-    def joined(self, count: int) -> Inputs:
-        """The same, with diffusions of the graph in which every node is joined with so many similar ones."""
-        if not count:
-            return self
-        return self.once(("joined", count), lambda: self._joined(count))
-
-    def _joined(self, count: int) -> Inputs:
-        graph = join_similar(self.graph, self.features, count, self.device)
-        views = tuple(
-            view_matrix(kind, graph, cache=self.cache).to(self.device) if isinstance(kind, Diffusion) else view
-            for kind, view in zip(self.settings.views, self.views, strict=True)
-        )
-        return replace(self, views=views)
-
     @property
     def largest(self) -> int:
         """The number of nodes of the largest graph or sample."""
@@ -100,7 +86,7 @@ class Inputs:
         corrupted = None
         if settings.negatives.rewires_edges:
             other = corrupt_adjacency(self.graph, generator_for(seed, "corruption"))
-            corrupted = _view_matrices(other, settings, self.device, self.cache)
+            corrupted = _view_matrices(other, self.features, settings, self.device, self.cache)
         permute = settings.negatives.permutes_features
         return NodeBatches(
             self.features, self.views, self.adjacency, permute=permute, corrupted_views=corrupted, **common
@@ -145,7 +131,7 @@ def prepare(
         encoder.columns_ = columns if encoder.kind_ == "given" else None
     where = resolve_device(device)
     features = encoder.transform(graph, ids=ids).to(where)
-    views = _view_matrices(graph, settings, where, cache)
+    views = _view_matrices(graph, features, settings, where, cache)
     return Inputs(graph, settings, encoder, features, views, where, cache, choices or {}, ids)
 
 
@@ -162,6 +148,13 @@ def _check_task(graph: Graph, settings: Settings) -> None:
 
 
 def _view_matrices(
-    graph: Graph, settings: Settings, device: torch.device, cache: ViewCache | None
+    graph: Graph, features: Matrix, settings: Settings, device: torch.device, cache: ViewCache | None
 ) -> tuple[Matrix, ...]:
-    return tuple(view_matrix(view, graph, cache=cache).to(device) for view in settings.views)
+    """Return the views of a graph; diffusions of the graph in which similar nodes are joined, if they are."""
+    joined = graph
+    if settings.similar and any(isinstance(view, Diffusion) for view in settings.views):
+        joined = join_similar(graph, features, settings.similar, device)
+    return tuple(
+        view_matrix(view, joined if isinstance(view, Diffusion) else graph, cache=cache).to(device)
+        for view in settings.views
+    )

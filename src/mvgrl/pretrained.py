@@ -26,11 +26,12 @@ from mvgrl.tensor_file import Layout, TensorFile, check_layouts, check_values, o
 from mvgrl.training import Trained
 from mvgrl.vectors import Composition, code_names, plain_length
 
-_FORMAT = "mvgrl-model-6"
+_FORMAT = "mvgrl-model-7"
 _PAPER = ("mvgrl-model-1", "mvgrl-model-2")  # the first, of 0.1, has the options of the output among its settings
 # The third has no part for features that are not propagated; the numbers of the fourth are principal components; the
-# fifth has roots of sums and no histogram for graphs, and no raw positions.
-_OLDER = (*_PAPER, "mvgrl-model-3", "mvgrl-model-4", "mvgrl-model-5")
+# fifth has roots of sums and no histogram for graphs, and no raw positions; the sixth may have similar nodes among the
+# options of the output.
+_OLDER = (*_PAPER, "mvgrl-model-3", "mvgrl-model-4", "mvgrl-model-5", "mvgrl-model-6")
 METHOD_FORMAT = "mvgrl-model-method-1"  # vectors of another method, in a folder with the same files
 _LONGEST_CONFIG = 2**26  # bytes; the losses of a million epochs take half of it
 _FILES = {"config.json", "model.safetensors", "README.md"}
@@ -195,6 +196,8 @@ def _settings(config: Mapping[str, Any]) -> tuple[Settings, Output]:
         output = {name: values.pop(name) for name in ("codes", "join", "unit_length") if name in values}
     else:
         output = _mapping(config, "output")
+    if config["format"] == "mvgrl-model-6" and output.pop("similar", 0):
+        raise ValueError("similar nodes were joined for its vectors only, which was never released: train it again")
     if config["format"] in _PAPER:
         output = {**output, "preset": "paper"}
     settings = Settings.from_dict(values)
@@ -260,7 +263,7 @@ def _card(config: dict[str, Any]) -> str:
         f"| views | {views} |",
         f"| length of a vector | {config['vector']['dim']} |",
         *(f"| {part} | {share:.1%} of its variance |" for part, share in config["vector"]["parts"].items()),
-        *([f"| similar nodes joined | {similar} per node |"] if (similar := config["output"]["similar"]) else []),
+        *([f"| similar nodes joined | up to {similar} per node |"] if (similar := settings["similar"]) else []),
         f"| dimensions of a code | {settings['hidden']} |",
         f"| layers | {settings['layers']} |",
         f"| features | {config['width']} |",

@@ -47,10 +47,10 @@ BY_SAMPLER: dict[str, dict[str, Any]] = {
 # is as long as the paper's, 512.
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "default": {
-        "node": dict(dim=512, beside="propagated", similar=0, codes="projected", join="concatenate"),
-        "graph": dict(dim=512, beside="counts", similar=0, codes="layers", join="concatenate"),
+        "node": dict(dim=512, beside="propagated", codes="projected", join="concatenate"),
+        "graph": dict(dim=512, beside="counts", codes="layers", join="concatenate"),
     },
-    "paper": {task: dict(dim=0, beside="none", similar=0, codes="projected", join="sum") for task in TASKS},
+    "paper": {task: dict(dim=0, beside="none", codes="projected", join="sum") for task in TASKS},
 }
 PROPAGATED = 256  # components of the features propagated over a view, in a vector
 
@@ -70,6 +70,7 @@ class TrainingFields:
         ("adjacency", "ppr"), "Two or more of adjacency, ppr, heat, distance, such as adjacency,heat:t=5:top_k=32."
     )
     draw_two_views: bool = switch("Contrast two of three or more views, drawn at random for each sample.")
+    similar: int = integer(None, "Similar nodes that each node is joined with, at most; 0: none.", least=0, later=True)
     # sampling and negatives
     sampler: Any = choice(AUTO, "Nodes of a training step: auto, full, nodes, window or walk.")
     sample_size: int = integer(None, "Nodes per sample.", least=2)
@@ -114,9 +115,6 @@ class OutputFields:
     beside: str = choice(
         None, "Beside the codes: propagated or propagated+position (of nodes), counts (of graphs) or none."
     )
-    similar: int = integer(
-        None, "Most similar nodes, by features, that each node is joined with for its vector; 0: none.", least=0
-    )
     codes: str = choice(
         None, "Codes after the heads (projected), before them (encoded), or of all layers (layers).", later=True
     )
@@ -129,8 +127,8 @@ class Output(Sealed, OutputFields):
     """How the vectors of a trained model are made: the preset, and what differs from it.
 
     >>> Output(dim=64).for_task("node")  # doctest: +NORMALIZE_WHITESPACE
-    Output(preset='default', dim=64, beside='propagated', similar=0, codes='projected',
-           join='concatenate', unit_length=False)
+    Output(preset='default', dim=64, beside='propagated', codes='projected', join='concatenate',
+           unit_length=False)
     >>> Output(preset="paper").for_task("graph").join
     'sum'
     """
@@ -146,8 +144,6 @@ class Output(Sealed, OutputFields):
                 f"beside is {self.beside!r}, which does not fit task {task!r}: a node has 'propagated' features beside "
                 "its codes, a graph 'counts' of its substructures; omit it, or use 'none'"
             )
-        if task == "graph" and self.similar:
-            raise SettingsError(f"similar is {self.similar}, but it is only for the nodes of one graph; omit it")
         chosen = {name: value for name, value in PRESETS[self.preset][task].items() if getattr(self, name) is None}
         return replace(self, **chosen)
 
@@ -226,6 +222,8 @@ class Settings(Sealed, TrainingFields, TaskField):
         """The plain values that are hashed."""
         # The temperature was a setting when the first runs were recorded, and is hashed as one.
         values, temperature = super().content, getattr(self.bound, "temperature", 0.5)
+        if not self.similar:  # as if it were not a setting
+            values.pop("similar", None)
         return values | {
             "bound": values["bound"].replace(f":temperature={temperature}", ""),
             "temperature": temperature,
@@ -266,7 +264,7 @@ def literal(values: Mapping[str, Any]) -> Settings:
     >>> literal({"hidden": 64}).normalise
     'row'
     """
-    return Settings.from_dict({"normalise": "row", "sampler": "full", **values})
+    return Settings.from_dict({"normalise": "row", "sampler": "full", "similar": 0, **values})
 
 
 def default_text(name: str, default: Any) -> str:
@@ -286,7 +284,7 @@ def default_text(name: str, default: Any) -> str:
     if name == "beside":
         return "node propagated, or propagated+position for few or unrelated features; graph counts"
     if name == "similar":
-        return "node 10, or 0 for few or unrelated features, or in a large graph; graph 0"
+        return "10 for nodes with many features that are related to the edges, else 0"
     by_task = {task: (BY_TASK[task] | PRESETS["default"][task])[name] for task in TASKS}
     if len(set(by_task.values())) == 1:
         return str(by_task["node"])
@@ -382,6 +380,8 @@ def _check_combination(settings: Settings) -> None:
             f"batch_size is {settings.batch_size}, but sampler 'full' gives one sample, the graph itself; use "
             "batch_size 1, or sampler 'nodes', 'window' or 'walk'"
         )
+    if settings.task == "graph" and settings.similar:
+        raise SettingsError(f"similar is {settings.similar}, but it is only for the nodes of one graph; omit it")
     if settings.task == "graph" and settings.features.startswith("position"):
         raise SettingsError(
             f"features {settings.features!r} are relative to one graph, and a graph task has many; use 'degree-one-hot'"

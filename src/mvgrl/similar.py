@@ -1,6 +1,6 @@
-"""Light edges between nodes with similar features, for the diffusions that vectors are made with.
+"""Light edges between nodes with similar features, which diffusions follow beside those of the graph.
 
-Training uses the graph as it is. The vector of a node with few neighbours then comes from nodes like it as well.
+A node with few neighbours then also learns from nodes like it.
 """
 
 from __future__ import annotations
@@ -18,30 +18,31 @@ from mvgrl.matrices import Matrix
 from mvgrl.settings import PROPAGATED
 from mvgrl.vector_space import leading_directions
 
-_WEIGHT = 0.05  # of such an edge, relative to the mean weight of the graph's edges
+_WEIGHT = 0.1  # of such an edge, relative to the mean weight of the graph's edges
 _BLOCK = 2**21  # cosines in memory at a time
 
 
 def join_similar(graph: Graph, features: Matrix, count: int, device: torch.device) -> Graph:
-    """Return the graph with a light edge from every node to each of the ``count`` nodes with the most similar features.
+    """Return the graph with light edges between nodes that are among the ``count`` most similar ones of each other.
 
-    Similarity is the cosine of the leading 256 components of the features, and must be positive. Nodes of different
-    graphs are not joined.
+    Similarity is the cosine of the leading 256 components of the features, and must be positive. Both ends have to be
+    similar to each other, because some nodes are among the most similar ones of hundreds. Nodes of different graphs
+    are not joined.
 
     >>> from mvgrl.matrices import DenseMatrix
     >>> features = DenseMatrix(torch.tensor([[1.0, 0.0], [0.8, 0.2], [0.0, 1.0], [0.0, 0.0]]))
     >>> join_similar(Graph.from_edges([0], [2], nodes=4), features, 1, torch.device("cpu")).adjacency.toarray()
-    array([[0.  , 0.05, 1.  , 0.  ],
-           [0.05, 0.  , 0.05, 0.  ],
-           [1.  , 0.05, 0.  , 0.  ],
-           [0.  , 0.  , 0.  , 0.  ]])
+    array([[0. , 0.1, 1. , 0. ],
+           [0.1, 0. , 0. , 0. ],
+           [1. , 0. , 0. , 0. ],
+           [0. , 0. , 0. , 0. ]])
     """
     rows = _components(features, device)
     found = [_most_similar(rows[start:stop], count) + start for start, stop in pairwise(graph.offsets.tolist())]
     sources, targets = torch.cat(found, dim=1).cpu().numpy()
     weights = np.full(len(sources), _WEIGHT * (graph.adjacency.data.mean() if graph.edges else 1.0))
     joined = sp.csr_array((weights, (sources, targets)), shape=graph.adjacency.shape)
-    return Graph(sp.csr_array(graph.adjacency + joined.maximum(joined.T)), offsets=graph.offsets)
+    return Graph(sp.csr_array(graph.adjacency + joined.minimum(joined.T)), offsets=graph.offsets)
 
 
 def _components(features: Matrix, device: torch.device) -> Tensor:

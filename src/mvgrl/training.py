@@ -71,7 +71,7 @@ class Trained:
         """
         task, output = self.model.settings.task, self.output_of(output)
         composition = self.compose(output) if output.composed else None
-        inputs = self._prepared(graph).joined(output.similar)
+        inputs = self._prepared(graph)
         self.model.eval()
         if composition is None:
             found = plain_vectors(self.model, inputs, output)[task == "graph"]
@@ -86,8 +86,7 @@ class Trained:
             return inputs.once(output, lambda: resolve_output(inputs.graph, settings, output, device=self.device))
         saved = None if self.composition is None else self.composition.output
         if saved is not None and output.preset == saved.preset:
-            open_ = {name: getattr(saved, name) for name in ("beside", "similar") if getattr(output, name) is None}
-            output = replace(output, **open_)
+            output = replace(output, beside=saved.beside if output.beside is None else output.beside)
         return output.for_task(settings.task)
 
     def represent(self, graph: Graph | NamedGraph | None = None, output: Output = PAPER) -> tuple[np.ndarray, ...]:
@@ -96,8 +95,7 @@ class Trained:
         if output.composed:
             raise SettingsError("only the vectors of the task have other parts and a dim; use the preset 'paper'")
         self.model.eval()
-        inputs = self._prepared(graph).joined(output.similar)
-        return tuple(_checked(one) for one in plain_vectors(self.model, inputs, output))
+        return tuple(_checked(one) for one in plain_vectors(self.model, self._prepared(graph), output))
 
     def compose(self, output: Output) -> Composition:
         """Return how the vectors of an output are composed, fitted on the training graphs unless it already is."""
@@ -106,10 +104,10 @@ class Trained:
             if self.inputs is None:
                 raise SettingsError(
                     "the model was saved with other parts of its vectors, and these need its training graph; omit "
-                    "beside, similar, codes and join, use the preset 'paper', or train again"
+                    "beside, codes and join, use the preset 'paper', or train again"
                 )
             self.model.eval()
-            self.composition = Composition.fit(self.model, self.inputs.joined(output.similar), output)
+            self.composition = Composition.fit(self.model, self.inputs, output)
         return self.composition
 
     def vector_text(self, output: Output) -> str:

@@ -72,7 +72,7 @@ class Composition:
 
     def fits(self, output: Output) -> bool:
         """Whether vectors of this output have the same parts."""
-        names = ("beside", "similar", "codes", "join")
+        names = ("beside", "codes", "join")
         return all(getattr(output, name) == getattr(self.output, name) for name in names)
 
     def parts(self, settings: Settings, dim: int) -> dict[str, float]:
@@ -142,7 +142,6 @@ def describe(settings: Settings, output: Output, rows: int) -> str:
     *first, last = [view.name for view in settings.views]
     views = f"{', '.join(first)} and {last}" if first else last
     codes = f"{'sum of the ' if output.join == 'sum' and first else ''}codes of {views}"
-    codes += f" (each node joined with {output.similar} similar ones)" if output.similar else ""
     propagated = f"raw and propagated {'positions' if are_positions(settings.features) else 'features'}"
     beside = {
         "none": "",

@@ -186,7 +186,7 @@ def test_graphs_have_counts_beside_their_codes(run, many_graphs, small):
 def test_parts_that_a_model_does_not_have_are_rejected_with_a_remedy(run, refused, graph, small, flags):
     run(f"train {graph} -o model {small}")
     message = refused(f"apply model {graph} -o v.npy {flags}")
-    for words in ("need its training graph", "omit beside, similar, codes and join", "preset 'paper'", "train again"):
+    for words in ("need its training graph", "omit beside, codes and join", "preset 'paper'", "train again"):
         assert words in message
 
 
@@ -238,7 +238,7 @@ def test_model_of_the_previous_format_has_the_vector_of_the_paper(run, graph, sm
     run(f"apply model {graph} -o before.npy --device cpu")
     config = json.loads(Path("model/config.json").read_text())
     assert config.pop("vector") == {"dim": 4, "parts": {"codes": 1.0}}
-    for name in ("preset", "dim", "beside", "similar"):
+    for name in ("preset", "dim", "beside"):
         del config["output"][name]
     assert config["output"] == {"codes": "projected", "join": "sum", "unit_length": False}
     Path("model/config.json").write_text(json.dumps({**config, "format": "mvgrl-model-2"}))

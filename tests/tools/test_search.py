@@ -122,7 +122,7 @@ def test_our_recipes_for_small_graphs_are_the_best_trained_candidates(dataset: s
     trained = {key: value for key, value in lines[candidate]["settings"].items() if key not in ("codes", "join")}
     assert recipe.settings == literal(trained)
     assert recipe.output.for_task("graph") == Output(
-        preset="paper", dim=0, beside="none", similar=0, codes=codes, join=join, unit_length=unit == "True"
+        preset="paper", dim=0, beside="none", codes=codes, join=join, unit_length=unit == "True"
     )
 
 

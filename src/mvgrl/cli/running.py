@@ -161,7 +161,8 @@ def _in_memory(request: Request, asked: _Asked, console: Console) -> Job:
     named = open_graph(graph, request.source, console, features=asked.features)
     _check_task(graph, named, asked.values.get("task"))
     limited, left = request.memory is not None, None
-    resolved = resolve(named.graph, asked.training, device=where, memory=asked.limit if limited else None)
+    memory = asked.limit if limited else None
+    resolved = resolve(named.graph, asked.training, device=where, memory=memory, preset=output.preset)
     if limited and named.graph.count == 1 and method is None:
         width = 0 if named.graph.features is None else named.graph.features.shape[1]
         left = check_fits(

@@ -120,10 +120,17 @@ class Contest:
         arrays = (self.dataset.target, *(split[part] for split in splits for part in PARTS))
         return [self.dataset.graph.content_fingerprint, *(hashlib.blake2b(one.tobytes()).hexdigest() for one in arrays)]
 
+    def resolved(self, contender: Contender) -> Settings:
+        """Return the settings with everything chosen for the graph and the contender's vectors."""
+        preset, known = contender.output.preset, self._resolved
+        if preset not in known:
+            known[preset] = resolve(self.dataset.graph, self.settings, device=self.device, preset=preset).settings
+        return known[preset]
+
     @cached_property
-    def resolved(self) -> Settings:
-        """The settings with everything chosen for the graph."""
-        return resolve(self.dataset.graph, self.settings, device=self.device).settings
+    def _resolved(self) -> dict[str, Settings]:
+        """The settings that have been resolved, by preset."""
+        return {}
 
 
 def contest(

@@ -102,7 +102,7 @@ def results_of(contest: Contest, todo: Todo, memory: Callable[[], float] = lambd
 def _labels(contest: Contest, contender: Contender, runs: Sequence[int], context: TimedContext) -> Result:
     context.reused, started = 0.0, time.perf_counter()
     outcomes = outcomes_of(
-        *(contender.method, runs, contest.dataset, contest.resolved, context),
+        *(contender.method, runs, contest.dataset, contest.resolved(contender), context),
         recipe=contest.recipe(contender),
         splits=contest.stride,
         given=contest.given,
@@ -123,13 +123,13 @@ def _on_given(contest: Contest, run: int, outcome: Outcome, context: TimedContex
 
 
 def _links(contest: Contest, contender: Contender, runs: Sequence[int], context: TimedContext) -> Result:
-    spent, epochs, recipe = [], [], contest.recipe(contender)
+    spent, epochs, recipe, settings = [], [], contest.recipe(contender), contest.resolved(contender)
 
     def embed(number: int, adjacency: sp.csr_array) -> np.ndarray:
         graph = replace(contest.dataset.graph, adjacency=adjacency)
         dataset = replace(contest.dataset, graph=graph, name=f"{contest.dataset.name}, split {number}")
         context.reused, started = 0.0, time.perf_counter()
-        (outcome,) = outcomes_of(contender.method, [0], dataset, contest.resolved, context, recipe=recipe)
+        (outcome,) = outcomes_of(contender.method, [0], dataset, settings, context, recipe=recipe)
         spent.append(time.perf_counter() - started + context.reused)
         epochs.append(outcome.epochs)
         return outcome.points()
@@ -197,7 +197,8 @@ def warm_up(contest: Contest, contender: Contender) -> None:
     )
     with suppress(Exception), warnings.catch_warnings():  # what is wrong is reported on the graph itself
         warnings.simplefilter("ignore")
-        settings = resolve(graph, replace(contest.settings, epochs=1), device=contest.device).settings
+        limited, preset = replace(contest.settings, epochs=1), contender.output.preset
+        settings = resolve(graph, limited, device=contest.device, preset=preset).settings
         method.outcomes(ring, settings, contender.output, [0], context)
 
 

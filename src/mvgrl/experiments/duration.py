@@ -93,8 +93,9 @@ def _seconds(contest: Contest, contender: Contender, speed: float, lines: Sequen
         return graph.nodes**2 * _COLUMNS * 160 / speed
     if method.name == "spectral":
         return (2 * graph.edges + graph.nodes * _COLUMNS) * _COLUMNS * 160 / speed
-    step = _operations(graph, contest.resolved, diffused=not method.source) / speed
-    given = method.parameters if method.source else {"epochs": contest.resolved.epochs, "patience": 1}
+    settings = contest.resolved(contender)
+    step = _operations(graph, settings, diffused=not method.source) / speed
+    given = method.parameters if method.source else {"epochs": settings.epochs, "patience": 1}
     epochs = given.get("epochs", 0) if method.trains else 0
     return float(step * (3 + (min(epochs, _EPOCHS) if "patience" in given else epochs)))
 

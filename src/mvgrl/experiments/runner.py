@@ -95,7 +95,7 @@ def run(tasks: Sequence[Task], dataset: Dataset, context: RunContext) -> None:
     recipe = tasks[0].recipe
     if recipe.structure_only:
         dataset = context.shared("structure", dataset.name, partial(structure_of, dataset))
-    settings = _resolved(dataset, recipe.settings, context)
+    settings = _resolved(dataset, recipe, context)
     methods: dict[str, list[Task]] = {}
     for task in tasks:
         methods.setdefault(task.method, []).append(task)
@@ -118,14 +118,13 @@ def structure_of(dataset: Dataset) -> Dataset:
     return replace(dataset, graph=graph, name=f"{dataset.name}, structure only")
 
 
-def _resolved(dataset: Dataset, settings: Settings, context: RunContext) -> Settings:
+def _resolved(dataset: Dataset, recipe: Recipe, context: RunContext) -> Settings:
     """Return the settings with every automatic choice made for the dataset's graph; literal ones are unchanged."""
+    settings, preset = recipe.settings, recipe.output.preset
     if AUTO not in (settings.sampler, settings.normalise):
         return settings
-    made = context.shared(
-        "resolved", (dataset.name, settings.id), partial(resolve, dataset.graph, settings, device=context.device)
-    )
-    return made.settings
+    choose = partial(resolve, dataset.graph, settings, device=context.device, preset=preset)
+    return context.shared("resolved", (dataset.name, settings.id, preset), choose).settings
 
 
 def _result(task: Task, seeds: Sequence[int], dataset: Dataset, settings: Settings, context: RunContext) -> Result:

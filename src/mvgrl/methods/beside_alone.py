@@ -30,7 +30,7 @@ class BesideAlone(Method):
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
         chosen = resolve_output(dataset.graph, settings, Output(), device=context.device)
-        inputs = shared_inputs(dataset, settings, context).joined(chosen.similar)
+        inputs = shared_inputs(dataset, settings, context)
         with torch.no_grad():  # not inference mode: matrices keep their transposes, and training uses them too
             beside = KINDS[chosen.beside].fit(inputs)
             parts = [part for part in beside.parts(inputs) if part is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ class Propagated(Method):
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
-        return [Outcome(_propagated(shared_inputs(dataset, settings, context), output))]
+        return [Outcome(_propagated(shared_inputs(dataset, replace(settings, similar=0), context), output))]
 
 
 def propagated(
@@ -44,7 +45,7 @@ def propagated(
     If the output is scaled to unit length, these vectors are too.
     """
     where = resolve_device(device)
-    chosen = resolve(graph, settings, device=where).settings
+    chosen = resolve(graph, replace(settings, similar=0), device=where).settings
     return _propagated(prepare(graph, chosen, device=where, cache=cache), output or Output())
 
 

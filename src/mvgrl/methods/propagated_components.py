@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -34,7 +35,7 @@ class PropagatedBeside(Method):
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
     ) -> Sequence[Outcome]:
         """Return the same vectors for all seeds."""
-        inputs = shared_inputs(dataset, settings, context)
+        inputs = shared_inputs(dataset, replace(settings, similar=0), context)
         parts = []
         with torch.no_grad():  # not inference mode: matrices keep their transposes, and training uses them too
             for view in inputs.views:

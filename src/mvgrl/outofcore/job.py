@@ -218,9 +218,9 @@ def check_settings(settings: Settings, output: Output, *, training: bool = True)
         raise SettingsError(
             f"beside {output.beside!r} needs the whole graph in memory; use 'propagated', or give more --memory"
         )
-    if output.similar:
+    if settings.similar:
         raise SettingsError(
-            f"similar {output.similar} compares all nodes of a graph in memory; omit it, or give more --memory"
+            f"similar {settings.similar} compares all nodes of a graph in memory; omit it, or give more --memory"
         )
     if settings.task != "node":
         raise SettingsError("a graph that stays on disk is one graph, with a vector per node; omit --task graph")

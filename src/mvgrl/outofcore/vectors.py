@@ -59,7 +59,7 @@ class VectorStage:
     def fit(self) -> Composition | None:
         """Propagate what the vectors are made of, and return how they are composed."""
         self.model.eval()
-        if self.output.similar:
+        if self.model.settings.similar:
             logger.warning("nodes of a graph that stays on disk are not joined with similar ones")
         with torch.inference_mode():
             self._beside = self._fitted_beside() if self.output.propagates else None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mvgrl.automatic import resolve
 from mvgrl.errors import InputError
 from mvgrl.evaluation.checks import is_known
 from mvgrl.evaluation.links import score_split
@@ -80,6 +81,11 @@ class Problem:
         return CRITERIA[self.criterion](self, self.settings(tuned))
 
 
+def _vectors(problem: Problem, graph: Graph, settings: Settings) -> np.ndarray:
+    resolved = resolve(graph, settings, device=problem.device, preset=problem.output.preset)
+    return fit(graph, resolved, seed=problem.seed, device=problem.device).vectors(output=problem.output)
+
+
 def _by_labels(problem: Problem, settings: Settings) -> float:
     """The accuracy of a logistic regression in five folds of the labels, each at its best strength.
 
@@ -87,7 +93,7 @@ def _by_labels(problem: Problem, settings: Settings) -> float:
     no trial.
     """
     assert problem.labels is not None
-    vectors = fit(problem.graph, settings, seed=problem.seed, device=problem.device).vectors(output=problem.output)
+    vectors = _vectors(problem, problem.graph, settings)
     known = np.flatnonzero(is_known(problem.labels))
     truth, counts = np.unique(problem.labels[known], return_inverse=True, return_counts=True)[1:]
     frequent = counts[truth] >= FOLDS
@@ -103,7 +109,7 @@ def _by_hidden_edges(problem: Problem, settings: Settings) -> float:
     """The area under the curve with which hidden edges are told from pairs without an edge."""
     (split,) = link_splits(problem.graph.adjacency, 1)
     seen = replace(problem.graph, adjacency=split.adjacency)
-    vectors = fit(seen, settings, seed=problem.seed, device=problem.device).vectors(output=problem.output)
+    vectors = _vectors(problem, seen, settings)
     return 100 * score_split(split, vectors, seed=split_seed(0)).test["logistic"]["auc"]
 
 
