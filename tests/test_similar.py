@@ -17,11 +17,16 @@ from mvgrl import NodeEmbedder, automatic, similar
 from mvgrl.automatic import resolve
 from mvgrl.datasets import Dataset
 from mvgrl.errors import InputError, SettingsError
+from mvgrl.experiments.catalogue import EXPERIMENTS
+from mvgrl.experiments.contest import contest
+from mvgrl.experiments.ledger import Ledger
+from mvgrl.experiments.planner import Task, plan
+from mvgrl.experiments.runner import RunContext, run
 from mvgrl.graphs import Graph
 from mvgrl.inputs import prepare
 from mvgrl.matrices import DenseMatrix
 from mvgrl.method_vectors import PlainContext
-from mvgrl.methods import METHODS
+from mvgrl.methods import METHODS, Method, Outcome
 from mvgrl.outofcore.job import check_settings
 from mvgrl.pretrained import load_model
 from mvgrl.runtime import generator_for
@@ -29,7 +34,7 @@ from mvgrl.sampling import corrupt_adjacency
 from mvgrl.settings import Output, Settings, literal
 from mvgrl.similar import join_similar
 from mvgrl.training import fit
-from mvgrl.views import PPR
+from mvgrl.views import PPR, ViewCache
 
 QUICK: dict[str, Any] = dict(hidden=8, epochs=2)
 CPU = torch.device("cpu")
@@ -123,6 +128,12 @@ def test_only_diffusions_see_the_light_edges() -> None:
     ]
 
 
+def test_similar_nodes_without_a_diffusion_are_an_error() -> None:
+    settings = literal({"views": ("adjacency", "distance"), "similar": 3})
+    with pytest.raises(SettingsError, match="similar is 3, but edges between similar nodes are for diffusions"):
+        prepare(topics(), settings, device="cpu")
+
+
 def test_a_node_without_edges_learns_from_nodes_like_it() -> None:
     graph = topics()
     weights = graph.adjacency.toarray()
@@ -199,8 +210,35 @@ def test_it_is_only_for_nodes_of_one_graph() -> None:
         check_settings(Settings(views=("adjacency", "ppr:top_k=4"), similar=3), Output().for_task("node"))
 
 
+def labelled() -> Dataset:
+    return Dataset("topics", topics(), np.arange(90) % 3, "node", None, ("a", "b", "c"), "")
+
+
+def test_comparisons_and_experiments_train_the_paper_s_vectors_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = contest(labelled(), ["default", "mvgrl", "untrained"], device="cpu")
+    assert [compared.resolved(one).similar for one in compared.contenders] == [10, 0, 0]
+    steps = plan(EXPERIMENTS["default-vectors"], ["cora"])
+    recipes = {step.variant.id: replace(step.recipe, settings=Settings(**QUICK)) for step in steps}
+    context = RunContext(Ledger(tmp_path / "runs.jsonl"), CPU, lambda text: None, ViewCache())
+    given: list[int] = []
+
+    class Told(Method):
+        name, label = "told", "told"
+
+        def outcomes(self, dataset: Any, settings: Settings, *others: Any) -> list[Outcome]:
+            given.append(settings.similar)
+            return [Outcome(np.eye(90))]
+
+    monkeypatch.setitem(METHODS, "told", Told())
+    for row in ("default", "paper's vector"):
+        run([Task(recipes[row], row, "told", None, {}, (0,))], labelled(), context)
+    assert given == [10, 0]
+
+
 def test_controls_that_only_propagate_do_not_see_light_edges() -> None:
-    dataset = Dataset("topics", topics(), np.arange(90) % 3, "node", None, ("a", "b", "c"), "")
+    dataset = labelled()
     settings = resolve(dataset.graph, {"task": "node"}).settings
     for name in ("propagated-beside", "propagated"):
         light, plain = (

@@ -152,7 +152,12 @@ def _view_matrices(
 ) -> tuple[Matrix, ...]:
     """Return the views of a graph; diffusions of the graph in which similar nodes are joined, if they are."""
     joined = graph
-    if settings.similar and any(isinstance(view, Diffusion) for view in settings.views):
+    if settings.similar:
+        if not any(isinstance(view, Diffusion) for view in settings.views):
+            raise SettingsError(
+                f"similar is {settings.similar}, but edges between similar nodes are for diffusions, and no view is "
+                "one; omit it, or use the view 'ppr' or 'heat'"
+            )
         joined = join_similar(graph, features, settings.similar, device)
     return tuple(
         view_matrix(view, joined if isinstance(view, Diffusion) else graph, cache=cache).to(device)

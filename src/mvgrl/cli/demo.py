@@ -44,8 +44,9 @@ def run(
 
     Cora (2,708 papers, seven topics) comes with an installed package: nothing is downloaded. A linear classifier learns
     the topics from the vectors of 140 papers. Its accuracy is printed for the default vectors, which are written, for
-    the paper's, and for two controls: the same encoder untrained, and the words of the papers propagated over both
-    views without any learning. The paper's probe stops after 300 steps; the converged one does not.
+    the paper's, which are trained separately, and for two controls: the same encoder untrained, and the words of the
+    papers propagated over both views without any learning. The paper's probe stops after 300 steps; the converged one
+    does not.
     """
     console = Console(common)
 
