@@ -217,8 +217,8 @@ def labelled() -> Dataset:
 def test_comparisons_and_experiments_train_the_paper_s_vectors_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compared = contest(labelled(), ["default", "mvgrl", "untrained"], device="cpu")
-    assert [compared.resolved(one).similar for one in compared.contenders] == [10, 0, 0]
+    compared = contest(labelled(), ["default", "mvgrl", "untrained", "beside-alone"], device="cpu")
+    assert [compared.resolved(one).similar for one in compared.contenders] == [10, 0, 0, 10]
     steps = plan(EXPERIMENTS["default-vectors"], ["cora"])
     recipes = {step.variant.id: replace(step.recipe, settings=Settings(**QUICK)) for step in steps}
     context = RunContext(Ledger(tmp_path / "runs.jsonl"), CPU, lambda text: None, ViewCache())

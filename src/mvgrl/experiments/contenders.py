@@ -88,4 +88,4 @@ def _contender(name: str, dataset: str, epochs: int | None) -> Contender:
     method = METHODS["mvgrl" if name == DEFAULT else name].for_dataset(dataset)
     if epochs is not None and any(f.name == "epochs" for f in fields(method)):
         method = replace(method, **{"epochs": min(epochs, method.parameters["epochs"])})
-    return Contender(name, method, Output() if name == DEFAULT else Output(preset="paper"))
+    return Contender(name, method, Output(preset="default" if name == DEFAULT else method.preset))

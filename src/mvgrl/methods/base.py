@@ -70,6 +70,7 @@ class Method:
     seeded: ClassVar[bool] = True  # False: the outcome is the same for every seed, and computed once
     trains: ClassVar[bool] = False  # False: takes far less time than training
     supervised: ClassVar[bool] = False  # True: learns from the labels of the train nodes or folds, and predicts
+    preset: ClassVar[str] = "paper"  # how it is trained and makes vectors in a comparison
     source: ClassVar[str] = ""  # where the hyper-parameters come from
     on_datasets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # hyper-parameters that the source changes, by dataset
 

@@ -24,6 +24,7 @@ class BesideAlone(Method):
     """
 
     name, label, seeded = "beside-alone", "default vectors without codes", False
+    preset = "default"
 
     def outcomes(
         self, dataset: Dataset, settings: Settings, output: Output, seeds: Sequence[int], context: Context
