@@ -189,7 +189,7 @@ def test_similar_nodes_are_joined_by_many_related_features(monkeypatch: pytest.M
     assert chosen(graph, preset="paper") == 0
     assert chosen(graph, similar=3) == chosen(graph, preset="paper", similar=3) == 3
     assert chosen(graph, similar=0) == 0
-    monkeypatch.setattr(automatic, "SIMILAR_UP_TO", 89)
+    monkeypatch.setattr(automatic, "LARGE_GRAPH", 89)
     assert chosen(graph) == 0
 
 

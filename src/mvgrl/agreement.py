@@ -9,6 +9,7 @@ from mvgrl.graphs import Graph
 from mvgrl.matrices import Matrix
 from mvgrl.views.adjacency import normalised_adjacency
 
+FEW_FEATURES = 256  # columns below which features tell few nodes apart
 _SKETCHED = 64  # columns that are propagated: all, or random combinations of them
 _UNRELATED = 1.1  # agreement below which features are: it is 1 by chance, and 1.28 or more on all datasets
 

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from mvgrl.agreement import are_unrelated
+from mvgrl.agreement import FEW_FEATURES, are_unrelated
 from mvgrl.errors import InputError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.features import FeatureEncoder, varying_columns
 from mvgrl.graphs.stored import StoredGraph
-from mvgrl.positions import DIMENSIONS, are_positions, bytes_needed
+from mvgrl.positions import COARSE_DIMENSIONS, DIMENSIONS, are_positions, bytes_needed
 from mvgrl.runtime import machine_memory
 from mvgrl.settings import AUTO, BY_SAMPLER, PROPAGATED, Output, Settings
 from mvgrl.views.diffusion import Diffusion
@@ -27,9 +27,10 @@ EXACT_ENTRIES_OF_MANY = 10**8
 TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
-FEW_FEATURES = 256  # below which positions stand beside them: so few tell few nodes apart
 SIMILAR = 10  # similar nodes that each node is joined with by default, at most
-SIMILAR_UP_TO = 50_000  # nodes of a graph in which they are looked for: all pairs are compared
+# Nodes up to which similar ones are looked for, as all pairs are compared, and above which positions stand beside any
+# features: they gain two points on WordNet, and next to nothing in graphs of up to 20,000 nodes.
+LARGE_GRAPH = 50_000
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
 
@@ -137,8 +138,8 @@ def resolve_output(
 ) -> Output:
     """Return the output with everything chosen: what the preset means for the task and the graph.
 
-    Positions stand beside features that say little, if they need no more than half of the memory; ``choices`` then says
-    why. The settings are resolved.
+    Positions stand beside features that say little, and beside all features in a large graph, if they need no more than
+    half of the memory; ``choices`` then says why. The settings are resolved.
 
     >>> graph, choices = Graph.from_edges([0, 1], [1, 2], features=[[1.0], [2.0], [3.0]]), {}
     >>> resolve_output(graph, resolve(graph).settings, Output(), choices=choices).beside
@@ -151,12 +152,18 @@ def resolve_output(
     if given is None or output.beside is not None or chosen.beside != "propagated":
         return chosen
     reason = _why_features_say_little(graph, settings, given)
+    coarse = reason is None
+    if reason is None and graph.nodes > LARGE_GRAPH:
+        reason = f"{graph.nodes:,} nodes"
     if reason is None:
         return chosen
     memory = machine_memory(str(torch.device(device))) if memory is None else memory
     larger = replace(chosen, beside="propagated+position")
-    needed = max(bytes_needed(graph.nodes), _size_of_vectors(graph, settings, larger)[1])
+    vectors = _size_of_vectors(graph, settings, larger, coarse=coarse)[1]
+    needed = max(bytes_needed(graph.nodes, coarse=coarse), vectors)
     if needed > memory / 2:
+        there = f"about {_gigabytes(needed)} of {_gigabytes(memory)}"
+        choices["beside"] = f"no positions beside the features (they need {there})"
         return chosen
     choices["beside"] = f"positions beside the features ({reason})"
     return larger
@@ -202,11 +209,12 @@ def check_vectors_fit(
         )
 
 
-def _size_of_vectors(graph: Graph, settings: Settings, output: Output) -> tuple[int, int]:
+def _size_of_vectors(graph: Graph, settings: Settings, output: Output, *, coarse: bool = False) -> tuple[int, int]:
     """Return the length of the vectors of nodes, and the bytes of them and of everything they are made of, about."""
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
     # Beside the codes, features, positions, and both propagated, and as much again to compute them.
-    columns = DIMENSIONS if are_positions(settings.features) else PROPAGATED + DIMENSIONS * output.has_positions
+    positions = COARSE_DIMENSIONS if coarse else DIMENSIONS
+    columns = DIMENSIONS if are_positions(settings.features) else PROPAGATED + positions * output.has_positions
     beside = 2 * columns * (len(settings.views) + 1) if output.propagates else 0
     length = output.dim or codes + beside // 2
     return length, 4 * graph.nodes * (codes + beside + length)
@@ -295,7 +303,7 @@ def _resolve_views(
 def _resolve_similar(graph: Graph | StoredGraph, settings: Settings, preset: str, choices: dict[str, str]) -> Settings:
     """Join similar nodes for diffusions if the features say much, unless all pairs of nodes are too many to compare."""
     count = 0
-    if isinstance(graph, Graph) and graph.nodes <= SIMILAR_UP_TO and preset != "paper" and settings.task == "node":
+    if isinstance(graph, Graph) and graph.nodes <= LARGE_GRAPH and preset != "paper" and settings.task == "node":
         given = _given_features(graph, settings)
         diffuses = any(isinstance(view, Diffusion) for view in settings.views)
         if given is not None and diffuses and _why_features_say_little(graph, settings, given) is None:

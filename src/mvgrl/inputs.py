@@ -49,17 +49,17 @@ class Inputs:
         """The adjacency on the CPU, for samplers."""
         return SparseMatrix.from_scipy(self.graph.adjacency, symmetric=True)
 
-    @cached_property
-    def positions(self) -> PositionEncoder:
-        """The positions of the nodes, which stand beside their features."""
-        return PositionEncoder("position").fit(self.graph, self.ids)
-
     def once(self, key: object, make: Callable[[], Value]) -> Value:
         """Return ``make()``, computed once per key: what does not depend on the seed is shared by all of them."""
         if key not in self._kept:
             self._kept[key] = make()
         found: Value = self._kept[key]
         return found
+
+    def positions(self, *, coarse: bool) -> PositionEncoder:
+        """Return the positions of the nodes, which stand beside their features."""
+        key = PositionEncoder, coarse
+        return self.once(key, lambda: PositionEncoder("position").fit(self.graph, self.ids, coarse=coarse))
 
     @property
     def largest(self) -> int:

@@ -28,7 +28,7 @@ from mvgrl.views.adjacency import with_self_loops
 logger = logging.getLogger(__name__)
 
 KINDS = ("position", "position+degree")
-DIMENSIONS = 512
+DIMENSIONS, COARSE_DIMENSIONS = 512, 256
 _ALPHA = 0.1
 _ENTRIES = 2**26  # of the whole matrix, at most: smaller graphs have longer rows; but at least _FEWEST per row
 _FEWEST, _MOST = 128, 512  # entries per row
@@ -59,15 +59,15 @@ class PositionEncoder(FeatureEncoder):
     likeness_: float  # mean cosine of the positions of neighbours in the training graph
     degree_scale_: np.ndarray  # mean of log(1 + degree), and the factor that gives it the spread of one position
 
-    def fit(self, graph: Graph, ids: np.ndarray | None = None) -> Self:
-        """Compute the positions of the nodes of one graph."""
+    def fit(self, graph: Graph, ids: np.ndarray | None = None, *, coarse: bool = False) -> Self:
+        """Compute the positions of the nodes of one graph; coarse ones take half of the time, or less."""
         if graph.count > 1:
             raise InputError(
                 f"positions are relative to one graph, but {graph.count} were given; use the features 'degree-one-hot'"
             )
         self.kind_ = self.kind
         self.ids_ = np.arange(graph.nodes) if ids is None else ids
-        self.positions_ = positions(graph)
+        self.positions_ = positions(graph, coarse=coarse)
         averages = _neighbour_average(graph) @ self.positions_
         both, own = ((averages * other).sum(axis=0, dtype=np.float64) for other in (self.positions_, averages))
         self.factors_ = np.divide(both, own, out=np.ones(len(own)), where=own > 0).astype(np.float32)
@@ -185,22 +185,26 @@ def are_positions(features: str) -> bool:
     return features in KINDS
 
 
-def positions(graph: Graph) -> np.ndarray:
-    """Return the positions of the nodes of a graph, nodes × dimensions; fewer dimensions for a small graph."""
-    matrix = SparseMatrix.from_scipy(log_similarity(graph), symmetric=True)
+def positions(graph: Graph, *, coarse: bool = False) -> np.ndarray:
+    """Return the positions of the nodes of a graph, nodes × dimensions; fewer dimensions for a small graph.
+
+    Coarse positions have half as many dimensions, from 128 entries per row of the matrix.
+    """
+    matrix = SparseMatrix.from_scipy(log_similarity(graph, coarse=coarse), symmetric=True)
     multiply, device = matrix.multiply, torch.device("cpu")
-    found = leading_directions(multiply, matrix.shape, DIMENSIONS, device, symmetric=True)
+    dimensions = COARSE_DIMENSIONS if coarse else DIMENSIONS
+    found = leading_directions(multiply, matrix.shape, dimensions, device, symmetric=True)
     found *= multiply(found).norm(dim=0)
     size = found.norm() / graph.nodes**0.5
     return np.asarray(found.div_(size) if size > 0 else found)
 
 
-def log_similarity(graph: Graph) -> sp.csr_array:
+def log_similarity(graph: Graph, *, coarse: bool = False) -> sp.csr_array:
     """Return log max(1, vol·S_ij / sqrt(d̂_i d̂_j)), symmetric and sparse, where S is personalised PageRank.
 
     vol·S_ij / sqrt(d̂_i d̂_j) says how much more often a random walk from i ends at j than a walk from anywhere.
     """
-    found = sp.csr_array(PPR(alpha=_ALPHA, top_k=row_entries(graph.nodes))(graph))
+    found = sp.csr_array(PPR(alpha=_ALPHA, top_k=row_entries(graph.nodes, coarse=coarse))(graph))
     logs = sp.csr_array((found.data, found.indices, found.indptr), shape=found.shape)  # 32-bit indices where they fit
     del found
     degrees = with_self_loops(graph)[1]
@@ -212,18 +216,19 @@ def log_similarity(graph: Graph) -> sp.csr_array:
     return sp.csr_array(logs.maximum(logs.T))  # S is symmetric: what is missing in one row is known from the other
 
 
-def row_entries(nodes: int) -> int:
+def row_entries(nodes: int, *, coarse: bool = False) -> int:
     """Return the number of PageRank entries to keep per row, for a graph with this many nodes.
 
     >>> [row_entries(nodes) for nodes in (3_000, 200_000, 1_000_000)]
     [512, 335, 128]
     """
-    return min(max(_ENTRIES // max(nodes, 1), _FEWEST), _MOST)
+    return _FEWEST if coarse else min(max(_ENTRIES // max(nodes, 1), _FEWEST), _MOST)
 
 
-def bytes_needed(nodes: int) -> int:
+def bytes_needed(nodes: int, *, coarse: bool = False) -> int:
     """Return how much memory the positions of this many nodes take while they are computed, about."""
-    return nodes * (_BYTES_PER_NODE + _BYTES_PER_ENTRY * row_entries(nodes))
+    share = COARSE_DIMENSIONS / DIMENSIONS if coarse else 1
+    return int(nodes * (share * _BYTES_PER_NODE + _BYTES_PER_ENTRY * row_entries(nodes, coarse=coarse)))
 
 
 def _neighbour_average(graph: Graph) -> sp.csr_array:

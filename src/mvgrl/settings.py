@@ -282,7 +282,7 @@ def default_text(name: str, default: Any) -> str:
     if name in BY_SAMPLER["given"]:
         return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['large'][name]} if all nodes do not fit into memory"
     if name == "beside":
-        return "node propagated, or propagated+position for few or unrelated features; graph counts"
+        return "node propagated, or propagated+position for few or unrelated features or large graphs; graph counts"
     if name == "similar":
         return "10 for nodes with many features that are related to the edges, else 0"
     by_task = {task: (BY_TASK[task] | PRESETS["default"][task])[name] for task in TASKS}

@@ -15,14 +15,14 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
 import mvgrl
-from mvgrl import NodeEmbedder
+from mvgrl import NodeEmbedder, automatic
 from mvgrl.automatic import resolve, resolve_output
 from mvgrl.beside import Propagated, WithPositions
 from mvgrl.errors import SettingsError
 from mvgrl.graphs import Graph
 from mvgrl.graphs.named import NamedGraph
 from mvgrl.inputs import Inputs, prepare
-from mvgrl.positions import PositionEncoder, bytes_needed
+from mvgrl.positions import PositionEncoder, bytes_needed, positions
 from mvgrl.pretrained import load_model, save_model
 from mvgrl.settings import Output, Settings, literal
 from mvgrl.training import fit
@@ -61,6 +61,12 @@ def topics(width: int) -> np.ndarray:
 def test_positions_stand_beside_fewer_than_256_features(width: int, expected: str) -> None:
     graph = Graph.from_scipy(communities(0).adjacency, topics(width))
     assert beside(graph) == f"propagated{expected}"
+
+
+@pytest.mark.parametrize(("largest", "expected"), [(149, "propagated+position"), (150, "propagated")])
+def test_positions_stand_beside_any_features_in_a_large_graph(largest: int, expected: str, monkeypatch) -> None:
+    monkeypatch.setattr(automatic, "LARGE_GRAPH", largest)
+    assert beside(Graph.from_scipy(communities(0).adjacency, topics(300))) == expected
 
 
 def test_empty_columns_do_not_count() -> None:
@@ -105,12 +111,15 @@ def test_what_was_asked_for_is_kept() -> None:
     assert beside(graph, output=Output(preset="paper")) == "none"
 
 
-def test_the_choice_of_positions_has_its_reason() -> None:
+def test_the_choice_of_positions_has_its_reason(monkeypatch) -> None:
     few, unrelated = (NodeEmbedder(**QUICK, device="cpu").fit(communities(width)).choices_ for width in (3, 300))
     assert few["beside"] == "positions beside the features (only 3 columns)"
     assert unrelated["beside"] == "positions beside the features (unrelated to the edges)"
     related = NodeEmbedder(**QUICK, device="cpu").fit(communities(0).adjacency, features=topics(300))
     assert "beside" not in related.choices_
+    monkeypatch.setattr(automatic, "LARGE_GRAPH", 100)
+    large = NodeEmbedder(**QUICK, device="cpu").fit(communities(0).adjacency, features=topics(300))
+    assert large.choices_["beside"] == "positions beside the features (150 nodes)"
 
 
 @pytest.mark.parametrize("kind", ["degree", "degree-one-hot", "position"])
@@ -124,6 +133,19 @@ def test_without_edges_or_memory_there_are_no_positions() -> None:
     settings = resolve(graph, {"task": "node", **QUICK}).settings
     columns = 2 * 8 + 2 * 3 * (256 + 512) + 512  # codes; features, positions and room to compute them; the vector
     needed = 2 * max(bytes_needed(graph.nodes), 4 * graph.nodes * columns)  # half of the memory
+    assert resolve_output(graph, settings, Output(), memory=needed).beside == "propagated+position"
+    choices: dict[str, str] = {}
+    assert resolve_output(graph, settings, Output(), memory=needed - 1, choices=choices).beside == "propagated"
+    assert choices == {"beside": "no positions beside the features (they need about 0.1 GB of 0.1 GB)"}
+
+
+def test_coarse_positions_need_less_memory(monkeypatch) -> None:
+    monkeypatch.setattr(automatic, "LARGE_GRAPH", 100)
+    graph = Graph.from_scipy(communities(0).adjacency, topics(300))
+    settings = resolve(graph, {"task": "node", **QUICK}).settings
+    assert bytes_needed(150, coarse=True) == 150 * (2500 + 30 * 128) < bytes_needed(150)
+    columns = 2 * 8 + 2 * 3 * (256 + 256) + 512
+    needed = 2 * max(bytes_needed(150, coarse=True), 4 * 150 * columns)
     assert resolve_output(graph, settings, Output(), memory=needed).beside == "propagated+position"
     assert resolve_output(graph, settings, Output(), memory=needed - 1).beside == "propagated"
 
@@ -155,7 +177,7 @@ def test_parts_are_those_of_the_features_and_of_the_positions() -> None:
     ]
 
 
-@pytest.mark.parametrize(("columns", "factor"), [(2, 0.125), (8, 0.25), (32, 0.5), (128, 1.0), (300, 1.0)])
+@pytest.mark.parametrize(("columns", "factor"), [(2, 0.125), (8, 0.25), (32, 0.5), (128, 1.0), (255, 1.0), (300, 1.0)])
 @pytest.mark.parametrize("related", [True, False])
 def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: float, related: bool) -> None:
     graph = communities(columns)
@@ -166,7 +188,23 @@ def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: fl
     assert found.code_weight == pytest.approx(factor)
     raw, propagated = (0.7 / 2**0.5 if related else 1.0), 0.7 / 2**0.5
     features = [raw * factor, propagated * factor, propagated * factor]
-    assert found.weights == pytest.approx(features + [0.5 / 2**0.5] * 3)
+    weight = 0.35 if related and columns == 300 else 0.5
+    assert found.weights == pytest.approx(features + [weight / 2**0.5] * 3)
+
+
+def test_positions_beside_features_that_say_much_are_coarse(monkeypatch) -> None:
+    """Coarse positions have fewer dimensions, from fewer entries per row: the first ones are not the same."""
+    monkeypatch.setattr("mvgrl.positions.COARSE_DIMENSIONS", 20)
+    monkeypatch.setattr("mvgrl.positions._FEWEST", 10)
+    graph, noise = Graph.from_scipy(communities(0).adjacency, topics(256)), communities(256)
+    few = Graph.from_scipy(communities(0).adjacency, topics(255))
+    for one, coarse in ((graph, True), (noise, False), (few, False)):
+        found = WithPositions.fit(inputs_of(one)).encoder
+        assert found is not None
+        np.testing.assert_array_equal(found.positions_, positions(one, coarse=coarse))
+    assert positions(graph, coarse=True).shape == (150, 20)
+    rough, fine = (one @ one.T for one in (positions(graph, coarse=True), positions(graph)))
+    assert np.abs(rough - fine).max() > 0.1
 
 
 def test_only_codes_and_propagated_features_are_weighted_by_what_survives() -> None:
@@ -180,6 +218,16 @@ def test_only_codes_and_propagated_features_are_weighted_by_what_survives() -> N
     assert weights[[2, 5, 6, 7]] == pytest.approx([found.weights[0]] + [0.5 / 2**0.5] * 3, rel=1e-4)
     assert max(weights[:2]) < 0.6 * found.code_weight / 2**0.5  # random codes do not survive
     assert max(weights[3:5]) == pytest.approx(found.weights[1], rel=1e-4)  # the smoothest part keeps its weight
+
+
+def test_raw_features_that_say_much_are_weighted_by_what_survives() -> None:
+    graph = communities(0)
+    much, few, noise = (
+        WithPositions.fit(inputs_of(Graph.from_scipy(graph.adjacency, table)))
+        for table in (topics(256), topics(255), np.random.default_rng(0).normal(size=(150, 256)))
+    )
+    assert much.by_share == [True] * 3 + [False] * 3
+    assert few.by_share == noise.by_share == [False] + [True] * 2 + [False] * 3
 
 
 def test_trainings_of_one_graph_share_its_positions() -> None:

@@ -1,21 +1,22 @@
 """For nodes with features: positions in the graph, beside the features.
 
-Features that are few or noisy tell few nodes apart, and so do codes that are trained on them. Positions, the features
-of graphs without any, tell the rest. They belong to the training graph: in another graph they are unknown, and its
+Positions, the features of graphs without any, tell where in the graph a node is. Beside features that say much, coarse
+ones with a small weight are enough. Features that are few or noisy tell few nodes apart, and so do codes that are
+trained on them: positions tell the rest. They belong to the training graph: in another graph they are unknown, and its
 vectors come from the features alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mvgrl.agreement import are_unrelated
+from mvgrl.agreement import FEW_FEATURES, are_unrelated
 from mvgrl.beside.propagated import Propagated, products_of
 from mvgrl.graphs.features import varying_columns
 from mvgrl.inputs import Inputs
@@ -45,7 +46,8 @@ class WithPositions(Propagated):
         given = inputs.graph.features if inputs.encoder.kind_ == "given" else None
         columns = inputs.features.shape[1] if given is None else varying_columns(given)
         unrelated = are_unrelated(inputs.graph, inputs.features)
-        return cls(features.bases, columns=columns, encoder=inputs.positions, unrelated=unrelated)
+        found = cls(features.bases, columns=columns, unrelated=unrelated)
+        return replace(found, encoder=inputs.positions(coarse=not found.say_little))
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
         """Return the components of every part; positions are None in a graph that has nothing to do with them."""
@@ -68,18 +70,23 @@ class WithPositions(Propagated):
 
     @property
     def weights(self) -> list[float]:
-        """The weight of every part: propagated positions of all views weigh 0.5 together, features 0.7 or less.
+        """The weight of every part: propagated features of all views together 0.7 or less, positions 0.35 or 0.5.
 
-        Features weigh less the fewer columns they have. A single column varies in one direction only: with the weight
-        of a wide table, it would decide all distances. Raw features weigh more if they are unrelated to the edges: if
-        edges join nodes at random, nothing else is of use.
+        Positions weigh 0.5 beside features that say little. Features weigh less the fewer columns they have. A single
+        column varies in one direction only: with the weight of a wide table, it would decide all distances. Raw
+        features weigh more if they are unrelated to the edges: if edges join nodes at random, nothing else is of use.
         """
         if self.encoder is None:
             return super().weights
-        features, views = super().weights, self._count - 1
+        features, positions = super().weights, (0.5 if self.say_little else 0.35) * (self._count - 1) ** -0.5
         if self.unrelated:
             features[0] = 1.0
-        return [weight * self.code_weight for weight in features] + [0.5 * views**-0.5] * self._count
+        return [weight * self.code_weight for weight in features] + [positions] * self._count
+
+    @property
+    def say_little(self) -> bool:
+        """Whether the features are few or have nothing to do with the edges."""
+        return self.unrelated or self.columns < FEW_FEATURES
 
     @property
     def code_weight(self) -> float:
@@ -88,14 +95,14 @@ class WithPositions(Propagated):
 
     @property
     def by_share(self) -> list[bool]:
-        """Which parts are weighted by what survives propagation: only propagated features.
+        """Which parts are weighted by what survives propagation: features; positions are smooth.
 
-        Positions are smooth. Raw features keep their weight for graphs whose edges join unrelated nodes: nothing
-        survives there.
+        Raw features that say little keep their weight for graphs whose edges join unrelated nodes: nothing survives
+        there.
         """
         if self.encoder is None:
             return super().by_share
-        return [False] + [True] * (len(self.bases) - 1) + [False] * self._count
+        return [not self.say_little] + [True] * (len(self.bases) - 1) + [False] * self._count
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a file holds."""
