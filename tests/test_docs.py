@@ -76,8 +76,10 @@ def test_numbers_on_communities_and_cost_match_the_results() -> None:
     memory = [f"{sizes[name]['bytes_ratio']:.2f}" for name in ("cora-linqs", "pubmed")]
     assert f"take {cora} times the time and {memory[0]} times the memory on Cora" in page
     assert f"and {pubmed} and {memory[1]} times on PubMed" in page
-    large = cost["positions of 1,000,000 nodes"]
-    assert f"five million edges take {large['seconds'] / 60:.0f} minutes and {large['bytes'] / 2**30:.1f} GB" in page
-    small = cost["positions of 100,000 nodes"]
+    large, coarse = (cost[f"{kind} of 1,000,000 nodes"] for kind in ("positions", "coarse positions"))
+    costs = [f"{one['seconds'] / 60:.0f} minutes and {one['bytes'] / 2**30:.1f} GB" for one in (large, coarse)]
+    assert f"five million edges take {costs[0]} on two cores, coarse ones {costs[1]}" in page
+    small, coarse = (cost[f"{kind} of 100,000 nodes"] for kind in ("positions", "coarse positions"))
     assert round(small["seconds"] / 60) == 1
     assert f"a minute and {small['bytes'] / 2**30:.1f} GB" in page
+    assert f"coarse ones {coarse['seconds']:.0f} seconds and {coarse['bytes'] / 2**30:.1f} GB" in page

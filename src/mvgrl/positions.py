@@ -60,7 +60,7 @@ class PositionEncoder(FeatureEncoder):
     degree_scale_: np.ndarray  # mean of log(1 + degree), and the factor that gives it the spread of one position
 
     def fit(self, graph: Graph, ids: np.ndarray | None = None, *, coarse: bool = False) -> Self:
-        """Compute the positions of the nodes of one graph; coarse ones take half of the time, or less."""
+        """Compute the positions of the nodes of one graph; coarse ones take less time and memory."""
         if graph.count > 1:
             raise InputError(
                 f"positions are relative to one graph, but {graph.count} were given; use the features 'degree-one-hot'"
