@@ -64,6 +64,25 @@ def test_numbers_on_links_match_the_results() -> None:
         assert f"| {LABELS[name]} | {' | '.join(cells)} |" in page
 
 
+def test_numbers_on_graphs_on_which_nothing_was_chosen_match_the_results() -> None:
+    page = (ROOT / "docs" / "reproducibility.md").read_text()
+    folder = ROOT / "results" / "benchmarks"
+    nodes = json.loads((folder / "unseen.json").read_text())["accuracy"]
+    graphs = json.loads((folder / "unseen_graphs.json").read_text())["nested"]
+    rows = {name: name for name in ("default", "paper's vector", "untrained")}
+    rows["default vectors without codes"] = "no codes"
+    for name, row in rows.items():
+        imdb, lastfm, molecules = (
+            f"{np.mean(one[name]):.1f} ± {np.std(one[name]):.1f}" for one in (*nodes.values(), graphs)
+        )
+        assert f"| {row} | {imdb} | {lastfm} |\n" in page
+        assert f"| {row} | {molecules} |\n" in page
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    default, counts = (f"{np.mean(graphs[name]):.1f} %" for name in ("default", "compressed WL counts"))
+    assert f"default vectors have {default}, Weisfeiler–Lehman counts {counts}" in readme
+    assert f"default vectors have {np.mean(nodes['imdb']['default']):.1f} % (IMDB" in readme
+
+
 def test_numbers_on_communities_and_cost_match_the_results() -> None:
     page = " ".join((ROOT / "docs" / "reproducibility.md").read_text().split())
     folder = ROOT / "results" / "benchmarks"
