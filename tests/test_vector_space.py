@@ -103,14 +103,17 @@ def test_an_unknown_part_counts_as_the_mean_of_the_training_rows() -> None:
     torch.testing.assert_close(space.transform([*parts[:-1], None], 0), expected, atol=1e-4, rtol=0)
 
 
-def test_a_covariance_with_many_empty_columns_is_decomposed(monkeypatch) -> None:
+@pytest.mark.parametrize("fails", ["with an error", "with NaN"])
+def test_a_covariance_with_many_empty_columns_is_decomposed(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Single precision may fail to converge on it, depending on the library; then double precision is used."""
     exact = torch.linalg.eigh
 
     def fails_in_single_precision(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        if matrix.dtype == torch.float32:
-            raise torch.linalg.LinAlgError("the algorithm failed to converge")
-        return exact(matrix)
+        if matrix.dtype == torch.float64:
+            return exact(matrix)
+        if fails == "with NaN":
+            return matrix[0] * torch.nan, matrix * torch.nan
+        raise torch.linalg.LinAlgError("the algorithm failed to converge")
 
     part = torch.cat([torch.randn(200, 5, generator=torch.Generator().manual_seed(0)), torch.zeros(200, 90)], dim=1)
     expected = VectorSpace.fit([part], [1.0]).transform([part], 5)

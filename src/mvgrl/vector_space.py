@@ -276,10 +276,16 @@ def fixed_signs(directions: Tensor) -> Tensor:
 
 
 def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Return eigenvalues and eigenvectors; in double precision where single precision does not converge."""
+    """Return eigenvalues and eigenvectors; in double precision if single precision does not converge.
+
+    On matrices with many rows of zeros, LAPACK was seen to fail with an error, and to return NaN without one.
+    """
     try:
         values, vectors = torch.linalg.eigh(matrix)
-    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]  # seen for matrices with many rows of zeros
+        converged = bool(values.isfinite().all())
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+        converged = False
+    if not converged:
         values, vectors = torch.linalg.eigh(matrix.double())
     return values.to(matrix.dtype), vectors.to(matrix.dtype)
 
