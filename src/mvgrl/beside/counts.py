@@ -25,9 +25,10 @@ from mvgrl.vector_space import leading_directions
 class Counts:
     """Square roots of Weisfeiler–Lehman counts, compressed to 1,024 components; and a histogram of labels and degrees.
 
-    A colour that a single graph has says nothing about others and is left out. The more colours are unique, the less
-    the counts weigh: in sets of large graphs without labels nearly all are. The histogram weighs most: where there are
-    few graphs, a strongly regularised classifier then uses little else, and others still see the rest.
+    A colour that a single graph has says nothing about others and is left out. The counts weigh little, because there
+    are more of them than of anything else, and less still if most colours are unique, as in sets of large graphs without
+    labels. The histogram weighs most: where there are few graphs, a strongly regularised classifier then uses little
+    else, and others still see the rest.
     """
 
     colours: Tensor  # the columns of the counts that are used, sorted
@@ -41,6 +42,7 @@ class Counts:
     columns: ClassVar[int] = 2**40  # that the colours are hashed to: enough for no two to share one
     rounds: ClassVar[int] = 3
     most_labels: ClassVar[int] = 256  # in the histogram
+    largest_weight: ClassVar[float] = 0.25  # of the counts, relative to the codes
 
     @classmethod
     def fit(cls, inputs: Inputs) -> Counts:
@@ -79,8 +81,9 @@ class Counts:
 
     @property
     def weights(self) -> list[float]:
-        """The weights of the parts: counts at most that of the codes, the histogram four times as much."""
-        return [self.share] if self.labels is None else [self.share, 4.0]
+        """The weights of the parts: counts at most a quarter of the codes' weight, the histogram four times as much."""
+        counts = min(self.share, self.largest_weight)
+        return [counts] if self.labels is None else [counts, 4.0]
 
     @property
     def code_weight(self) -> float:
