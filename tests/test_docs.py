@@ -80,7 +80,7 @@ def test_numbers_on_graphs_on_which_nothing_was_chosen_match_the_results() -> No
     readme = " ".join((ROOT / "README.md").read_text().split())
     default, counts = (f"{np.mean(graphs[name]):.1f} %" for name in ("default", "compressed WL counts"))
     assert f"default vectors have {default}, Weisfeiler–Lehman counts {counts}" in readme
-    assert f"default vectors have {np.mean(nodes['imdb']['default']):.1f} % (IMDB" in readme
+    assert f"default vectors score {np.mean(nodes['imdb']['default']):.1f} % (IMDB" in readme
 
 
 def test_numbers_on_communities_and_cost_match_the_results() -> None:

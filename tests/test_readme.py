@@ -78,10 +78,10 @@ def test_numbers_match_the_results() -> None:
     assert f"1/{views['ppr']['time_ratio_pyg']:.0f} of PyTorch Geometric's" in text
     found = summarise(EXPERIMENTS["graph-classification"], Ledger(ROOT / "results" / "runs.jsonl"))
     rows = [row.to_dict() for row in found]
-    assert "With C chosen on the test folds, as in the paper, all five sets of graphs reach its numbers." in text
+    assert "With C chosen on the test folds, as in the paper, all five graph datasets reach its numbers." in text
     assert [row["mean"] >= row["paper"] for row in rows if row["metric"] == "best_c"] == [True] * 5
     nested = next(row for row in rows if (row["dataset"], row["metric"]) == ("reddit-binary", "nested"))
-    assert f"on REDDIT-BINARY training is worth {nested['mean'] - nested['untrained']:.1f} points" in text
+    assert f"on REDDIT-BINARY, training adds {nested['mean'] - nested['untrained']:.1f} points" in text
 
 
 def test_make_targets_exist() -> None:
