@@ -68,8 +68,8 @@ class _Embedder(  # type: ignore[call-arg]
             "str or mvgrl.methods.Method",
             "default, mvgrl (the vectors of the paper), or another method that makes vectors, such as raw or netmf.",
         ),
-        "random_state": ("int, RandomState or None", "Seed of all randomness; None is a different one each time."),
-        "device": ("str", "Where to train: auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one."),
+        "random_state": ("int, RandomState or None", "Random seed; None draws a different one each time."),
+        "device": ("str", "Where to train: auto, cpu, cuda, cuda:1, …; auto uses a GPU if there is one."),
         "callbacks": ("sequence of callables", "Functions called with an mvgrl.history.Epoch after every epoch."),
         "verbose": ("int", "1 shows progress while training: a bar in a terminal or notebook, else lines on stderr."),
     }

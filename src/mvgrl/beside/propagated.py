@@ -25,7 +25,7 @@ class Propagated:
     Positions are components already, and all of them are kept.
     """
 
-    bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features as they are
+    bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features unchanged
     positions: bool = False  # whether the features are positions in the graph
     raw: bool = True  # whether the first part is the raw features; False only in older files
 
@@ -70,7 +70,7 @@ class Propagated:
         return [not self.positions] * len(self.bases)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a file holds."""
+        """Return the tensors to save in a file."""
         return {f"basis.{part}": basis for part, basis in enumerate(self.bases) if basis is not None}
 
     @classmethod
@@ -90,7 +90,7 @@ class Propagated:
         return cls(tuple(tensors[name] for name in names), positions, raw)
 
     def widths(self, width: int) -> list[int]:
-        """Return the columns of every part, for features of ``width`` columns."""
+        """Return the number of columns of every part, for features of ``width`` columns."""
         return [width if basis is None else basis.shape[1] for basis in self.bases]
 
     def to(self, device: torch.device | str) -> Propagated:

@@ -69,7 +69,7 @@ def write_config(settings: Settings, output: Output, seed: int, device: str, col
             value = [_view_text(view) for view in values["views"]] if f.name == "views" else values[f.name]
             if value is not None:  # left open
                 lines.append((f"{f.name} = {json.dumps(value)}", spec_of(f).help))
-    lines.append((f"seed = {seed}", "Seed of all randomness."))
+    lines.append((f"seed = {seed}", "Random seed."))
     lines.append((f"device = {json.dumps(device)}", "auto, cpu, cuda, …"))
     return "".join(f"{line:<44}  # {help}\n" for line, help in lines)
 
