@@ -125,7 +125,7 @@ def parameter_help(verb, name):
         (help_of("join"), JOINS, "how the views are joined"),
         (parameter_help("evaluate", "protocol"), PROTOCOLS, ""),
         (parameter_help("map", "method"), METHODS, "neighbours stay fast"),
-        (parameter_help("explore", "method"), METHODS, "neighbours stay at once"),
+        (parameter_help("explore", "method"), METHODS, "neighbours stay fast"),
         (parameter_help("map", "colours"), COLOURS, "a colour per label for numbers"),
     ],
 )

@@ -81,7 +81,7 @@ class Counts:
 
     @property
     def weights(self) -> list[float]:
-        """The weights of the parts: at most a quarter of the codes' weight for counts, four times it for the histogram."""
+        """The weights of the parts: counts at most a quarter of the codes' weight, the histogram four times it."""
         counts = min(self.share, self.largest_weight)
         return [counts] if self.labels is None else [counts, 4.0]
 

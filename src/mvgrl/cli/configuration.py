@@ -59,7 +59,7 @@ def _check_type(key: str, value: Any) -> None:
 def write_config(settings: Settings, output: Output, seed: int, device: str, columns: str | None = None) -> str:
     """One setting per line, with its help text; :func:`read_config` reads it back.
 
-    ``columns`` of the node table stand in place of the kind of features, if they were chosen.
+    ``columns`` of the node table replace the kind of features, if they were chosen.
     """
     lines = []
     for part in (settings, output):

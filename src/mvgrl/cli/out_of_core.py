@@ -59,7 +59,7 @@ class StoredRun:
         return self.trained
 
     def embed(self, output: Path) -> tuple[int, int]:
-        """Do all of it, and write the vectors; return their number and length."""
+        """Run the whole job, and write the vectors; return their number and length."""
         with self._elsewhere() as elsewhere:
             trained = self.fit()
             if elsewhere is not None:
@@ -69,7 +69,7 @@ class StoredRun:
         return self.job.write(output, vectors)
 
     def compose(self) -> Trained:
-        """Train, and fit how vectors are made, as a saved model has it."""
+        """Train, and fit the composition of the vectors, as stored in a saved model."""
         trained = self.fit()
         if self.job.output.composed:
             with _bars(self.console) as self.job.progress:
