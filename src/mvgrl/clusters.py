@@ -44,7 +44,7 @@ def find_clusters(
     "auto" is the number from 2 to ``most`` with the highest silhouette of K-Means on a random sample of at most 5,000
     vectors; ties go to the smaller number. Silhouettes are computed on that sample. Beyond 20,000 vectors, K-Means
     tries its ten initialisations on a random sample of as many, and continues on all vectors from the best. With
-    ``block``, it continues on so many vectors at a time, for vectors that are mapped into memory.
+    ``block``, it processes that many vectors at a time, for vectors that are mapped into memory.
 
     >>> found = find_clusters(np.array([[0.0], [9.0], [0.1], [9.1], [0.2]]))
     >>> found.labels.tolist(), found.sizes.tolist()

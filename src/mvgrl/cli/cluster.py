@@ -114,7 +114,7 @@ def _outcome(table: Embeddings, found: Clusters, output: Path, seed: int) -> dic
 
 
 def _as_text(table: Embeddings, found: Clusters, most: int | None) -> str:
-    """One line per cluster, and the mean silhouette; at most so many vectors are compared with their mean."""
+    """One line per cluster, and the mean silhouette; ``most`` limits the vectors per cluster that are compared."""
     from mvgrl.cli.lines import aligned
     from mvgrl.clusters import central_rows
 
