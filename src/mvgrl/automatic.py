@@ -205,7 +205,8 @@ def check_vectors_fit(
     if size > memory:
         raise InputError(
             f"vectors of {length} numbers for {graph.nodes:,} nodes need about {_gigabytes(size)} with everything they "
-            f"are made of, but there are {_gigabytes(memory)} of memory; use a smaller dim and hidden, or beside 'none'"
+            f"are made of, but there is only {_gigabytes(memory)} of memory; use a smaller dim and hidden, or beside "
+            "'none'"
         )
 
 
@@ -323,7 +324,7 @@ def _resolve_sampler(
         fitting = max(1, int(settings.hidden * memory / embedding) // 8 * 8)
         raise InputError(
             f"vectors of {settings.hidden} dimensions for {graph.nodes:,} nodes need about {_gigabytes(embedding)}, "
-            f"but there are {_gigabytes(memory)} of memory; use hidden {fitting} or less"
+            f"but there is only {_gigabytes(memory)} of memory; use hidden {fitting} or less"
         )
     if settings.sampler != AUTO:
         return settings

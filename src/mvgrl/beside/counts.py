@@ -106,7 +106,7 @@ class Counts:
         """Rebuild from a file; older files have no histogram."""
         labels = tensors.get("labels")
         if count != (1 if labels is None else 2):
-            raise ValueError(f"there are {count} parts beside the codes")
+            raise ValueError(f"there are {count} parts in addition to the codes")
         colours, basis, share = (tensors[name] for name in ("colours", "basis.0", "share"))
         for name, columns in (("colours", colours), ("labels", labels)):
             if columns is not None and not _are_sorted(columns):

@@ -81,7 +81,7 @@ class Propagated:
         """
         positions, raw = are_positions(settings.features), count == len(settings.views) + 1
         if not raw and count != len(settings.views):
-            raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
+            raise ValueError(f"there are {count} parts in addition to the codes of {len(settings.views)} views")
         names = [f"basis.{part}" for part in range(count)]
         if width <= cls.components or (positions and names[0] not in tensors):
             return cls((None,) * count, positions, raw)

@@ -157,7 +157,7 @@ def _check_model_flags(
     if by_model and graph is None:
         raise SettingsError(f"{vectors} is a model, which embeds a graph{_trained_on(vectors)}; add --graph GRAPH")
     if by_model and model is not None:
-        raise SettingsError(f"{vectors} is itself a model, which is shown; omit --model")
+        raise SettingsError(f"{vectors} is itself the model that is shown; omit --model")
     if nodes is not None and not by_model:
         raise SettingsError(f"--nodes is for a model that embeds a graph, and {vectors} has vectors; use --labels")
 

@@ -69,7 +69,7 @@ def run(
 
     table, _ = open_vectors(vectors, memory, console, id_column)
     if table.on_disk and approximate:
-        raise SettingsError("--approximate needs an index of all vectors in memory; omit it, or use --memory with more")
+        raise SettingsError("--approximate needs an index of all vectors in memory; omit it, or give more --memory")
     rows = _rows(table, list(dict.fromkeys(ids)), {"graph": graph, "side": side}, vectors)
     with console.busy("searching"):
         found = nearest(

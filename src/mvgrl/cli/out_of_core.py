@@ -135,7 +135,7 @@ def opened(graph: str, source: Source) -> StoredGraph | None:
 
     for name in reading(source):
         flag = {"header": "no-header", "text": "text-column"}.get(name, name.replace("_", "-"))
-        raise SettingsError(f"{graph} has its nodes and edges since mvgrl import; omit --{flag}")
+        raise SettingsError(f"{graph} already has its nodes and edges from mvgrl import; omit --{flag}")
     found = StoredGraph.open(graph)
     return found if found.count == 1 else None
 
