@@ -70,9 +70,7 @@ class TrainingFields:
         ("adjacency", "ppr"), "Two or more of adjacency, ppr, heat, distance, such as adjacency,heat:t=5:top_k=32."
     )
     draw_two_views: bool = switch("Contrast two of three or more views, drawn at random for each sample.")
-    similar: int = integer(
-        None, "Maximum number of similar nodes to join each node with; 0 for none.", least=0, later=True
-    )
+    similar: int = integer(None, "Maximum number of similar nodes joined to each node; 0: none.", least=0, later=True)
     # sampling and negatives
     sampler: Any = choice(AUTO, "Nodes used in a training step: auto, full, nodes, window or walk.")
     sample_size: int = integer(None, "Nodes per sample.", least=2)
@@ -83,9 +81,7 @@ class TrainingFields:
     frozen_encoder: bool = switch("Keep the initial weights of the encoders and train only the rest.", later=True)
     layers: int = integer(None, "Number of encoder layers.")
     hidden: int = integer(512, "Dimensions of a code.")
-    readout: Any = choice(
-        None, "Pooling of node codes into a graph code: sum, mean, sigmoid-mean, diffpool-1 or diffpool-2."
-    )
+    readout: Any = choice(None, "Pooling of node codes per graph: sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
     discriminator: Any = choice(None, "Score of two codes: dot (after projection heads) or bilinear (without them).")
     head_shortcut: bool = switch("Add a linear shortcut to the projection heads.", later=True)
     mode: Any = choice("local-global", "Contrast: local-global, global, multi-scale, hybrid or ensemble.")
@@ -373,9 +369,7 @@ def _check_combination(settings: Settings) -> None:
             "'graphs' of the batch; for a node task, permuted 'features', a corrupted 'adjacency' or 'both'"
         )
     if settings.task == "graph" and settings.batch_size < 2:
-        raise SettingsError(
-            "batch_size is 1, but the negatives of a graph are the other graphs of its batch; use 2 or more"
-        )
+        raise SettingsError("batch_size is 1, but a graph's negatives are the rest of its batch; use 2 or more")
     if (
         settings.task == "node"
         and settings.sampler != AUTO

@@ -114,7 +114,7 @@ def parameter_help(verb, name):
         (help_of("sampler"), (*SAMPLERS, "auto"), "nodes used in a training step"),
         (help_of("negatives"), NEGATIVES, "negatives for a node graph task"),
         (help_of("encoder"), ENCODERS, "one encoder per view for all views"),
-        (help_of("readout"), READOUTS, "pooling of node codes into a graph code"),
+        (help_of("readout"), READOUTS, "pooling of node codes per graph"),
         (help_of("discriminator"), DISCRIMINATORS, "score of two codes after projection heads without them"),
         (help_of("mode"), MODES, "contrast"),
         (help_of("bound"), BOUNDS, "bound on mutual information temperature"),
