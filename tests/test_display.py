@@ -29,14 +29,14 @@ def test_every_parameter_is_described(kind: type) -> None:
         assert len(description) > 10
         assert description.endswith(".")
         if f.default is None:
-            assert "None is " in description
+            assert "None means " in description
     for attribute in ("embedding_", "ids_", "choices_", "notes_", "history_"):
         assert f"{attribute} : " in text
 
 
 def test_descriptions_have_the_values_of_the_task() -> None:
-    assert "Layers of the encoder. None is 1." in NodeEmbedder.__doc__
-    assert "Layers of the encoder. None is 2." in GraphEmbedder.__doc__
+    assert "Number of encoder layers. None means 1." in NodeEmbedder.__doc__
+    assert "Number of encoder layers. None means 2." in GraphEmbedder.__doc__
 
 
 def test_repr_shows_only_changed_parameters() -> None:

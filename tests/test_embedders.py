@@ -181,7 +181,7 @@ def test_choices_list_what_was_chosen_and_why() -> None:
     embedder = NodeEmbedder(**QUICK).fit(random_graph())
     assert embedder.choices_["normalise"] == "4 features scaled by column"
     assert embedder.choices_["views"] == "ppr exact (25 nodes)"
-    assert embedder.choices_["beside"] == "positions beside the features (only 4 columns)"
+    assert embedder.choices_["beside"] == "positions added to the features (only 4 columns)"
     given = dict(normalise="row", sampler="full", views=("adjacency", "ppr:method=exact"), beside="propagated+position")
     explicit = NodeEmbedder(**QUICK, **given, dim=0)
     text = "vectors of 24: codes of adjacency and ppr, raw and propagated features, positions (variance kept: "

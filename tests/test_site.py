@@ -67,7 +67,7 @@ def test_the_api_reference_describes_every_parameter(site: Path) -> None:
     for kind in (mvgrl.NodeEmbedder, mvgrl.GraphEmbedder):
         for one in fields(kind):
             assert re.search(rf"\b{one.name} \(", page), one.name
-    assert page.count("Seed of all randomness; None is a different one each time.") == 2
+    assert page.count("Random seed; None draws a different one each time.") == 2
     settings = text_of(site / "api" / "training.html")
     for part in (mvgrl.Settings, mvgrl.Output):
         for one in fields(part):

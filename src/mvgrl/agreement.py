@@ -1,4 +1,4 @@
-"""Whether neighbours have similar features: how much of them survives one step over the edges, compared with chance."""
+"""Whether neighbours have similar features: how much survives one step over the edges, compared with chance."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mvgrl.graphs import Graph
 from mvgrl.matrices import Matrix
 from mvgrl.views.adjacency import normalised_adjacency
 
-FEW_FEATURES = 256  # columns below which features tell few nodes apart
+FEW_FEATURES = 256  # columns below which features distinguish few nodes
 _SKETCHED = 64  # columns that are propagated: all, or random combinations of them
-_UNRELATED = 1.1  # agreement below which features are: it is 1 by chance, and 1.28 or more on all datasets
+_UNRELATED = 1.1  # agreement below which features are unrelated: 1 by chance, 1.28 or more on all datasets
 
 
 def are_unrelated(graph: Graph, features: Matrix) -> bool:
-    """Whether the features have nothing to do with the edges."""
+    """Whether the features are unrelated to the edges."""
     return agreement(graph, features) < _UNRELATED
 
 
@@ -42,7 +42,7 @@ def agreement(graph: Graph, features: Matrix) -> float:
 
 
 def _sketch(features: Matrix) -> np.ndarray:
-    """Return the columns or, if there are many, combinations with random signs: their squares are those of all."""
+    """Return all columns or, if there are many, random-sign combinations, which preserve squares in expectation."""
     width = features.shape[1]
     signs = np.eye(width)
     if width > _SKETCHED:

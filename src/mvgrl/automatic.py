@@ -1,4 +1,4 @@
-"""What "auto" means for a graph. Python and the command line both resolve it here."""
+"""Resolve "auto" settings for a graph, for both Python and the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOP_K = 64
 # Measured at 50,000 and 100,000 nodes: a step keeps 64 to 140 bytes per node, dimension and layer, embedding 12.
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 SIMILAR = 10  # similar nodes that each node is joined with by default, at most
-# Nodes up to which similar ones are looked for, as all pairs are compared, and above which positions stand beside any
+# Up to this many nodes, similar ones are searched for, by comparing all pairs; above, positions are added to any
 # features: they gain two points on WordNet, and next to nothing in graphs of up to 20,000 nodes.
 LARGE_GRAPH = 50_000
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
@@ -36,7 +36,7 @@ _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few
 
 @dataclass(frozen=True)
 class Resolved:
-    """Settings without open choices, and what was chosen and why, in one sentence per setting."""
+    """Fully resolved settings, with one phrase per automatic choice that says what was chosen and why."""
 
     settings: Settings
     choices: dict[str, str] = field(default_factory=dict)
@@ -48,18 +48,18 @@ class Resolved:
 
 
 class FeatureFacts:
-    """What the choices need to know about given features; of a graph on disk it is found block by block."""
+    """The facts about given features that the choices depend on; for a graph on disk, they are found block by block."""
 
     width: int
 
     @property
     def filled(self) -> float:
-        """The share of the entries that are not zero."""
+        """The share of nonzero entries."""
         raise NotImplementedError
 
     @property
     def negative(self) -> bool:
-        """Whether any entry is."""
+        """Whether any entry is negative."""
         raise NotImplementedError
 
     def constant(self, normalise: str) -> bool:
@@ -97,8 +97,8 @@ def resolve(
     """Choose what the settings leave open, based on the graph, the device and its memory in bytes.
 
     A mapping, unlike :class:`mvgrl.Settings`, may also leave the task open. ``streamed`` is given for a graph that
-    stays on disk: views are then sparse, and every step has a sample. The preset of the vectors matters because those
-    of the paper are trained without edges between similar nodes.
+    stays on disk: views are then sparse, and every step uses a sample. The preset of the vectors matters because the
+    paper's vectors are trained without edges between similar nodes.
 
     >>> resolved = resolve(Graph.from_edges([0, 1], [1, 2]), {"hidden": 64})
     >>> resolved.settings.hidden, str(resolved.settings.sampler)
@@ -136,16 +136,16 @@ def resolve_output(
     memory: int | None = None,
     choices: dict[str, str] | None = None,
 ) -> Output:
-    """Return the output with everything chosen: what the preset means for the task and the graph.
+    """Return the output with every open option chosen by the preset, for the task and the graph.
 
-    Positions stand beside features that say little, and beside all features in a large graph, if they need no more than
-    half of the memory; ``choices`` then says why. The settings are resolved.
+    Positions are added to uninformative features, and to any features in a large graph, if they need no more than half
+    of the memory; ``choices`` then says why. The settings must be resolved already.
 
     >>> graph, choices = Graph.from_edges([0, 1], [1, 2], features=[[1.0], [2.0], [3.0]]), {}
     >>> resolve_output(graph, resolve(graph).settings, Output(), choices=choices).beside
     'propagated+position'
     >>> choices
-    {'beside': 'positions beside the features (only one column)'}
+    {'beside': 'positions added to the features (only one column)'}
     """
     chosen, choices = output.for_task(settings.task), {} if choices is None else choices
     given = _given_features(graph, settings)
@@ -163,14 +163,14 @@ def resolve_output(
     needed = max(bytes_needed(graph.nodes, coarse=coarse), vectors)
     if needed > memory / 2:
         there = f"about {_gigabytes(needed)} of {_gigabytes(memory)}"
-        choices["beside"] = f"no positions beside the features (they need {there})"
+        choices["beside"] = f"no positions added to the features (they need {there})"
         return chosen
-    choices["beside"] = f"positions beside the features ({reason})"
+    choices["beside"] = f"positions added to the features ({reason})"
     return larger
 
 
 def _given_features(graph: Graph, settings: Settings) -> Any:
-    """Return the features or labels of a graph's nodes; None if there are none, or if the features are another kind."""
+    """Return the features or labels of a graph's nodes; None without any, or if another kind of features is set."""
     if graph.count > 1 or not graph.edges:
         return None
     kind = "given" if settings.features == AUTO else settings.features
@@ -178,7 +178,7 @@ def _given_features(graph: Graph, settings: Settings) -> Any:
 
 
 def _why_features_say_little(graph: Graph, settings: Settings, given: Any) -> str | None:
-    """Return why: they are few, or unrelated to the edges; None for others."""
+    """Return why features are uninformative: too few, or unrelated to the edges; None if they are informative."""
     kind = "labels" if settings.features == "labels" else "given"
     columns = varying_columns(given) if kind == "given" else len(np.unique(given))
     if columns < FEW_FEATURES:
@@ -205,14 +205,15 @@ def check_vectors_fit(
     if size > memory:
         raise InputError(
             f"vectors of {length} numbers for {graph.nodes:,} nodes need about {_gigabytes(size)} with everything they "
-            f"are made of, but there are {_gigabytes(memory)} of memory; use a smaller dim and hidden, or beside 'none'"
+            f"are made of, but there is only {_gigabytes(memory)} of memory; use a smaller dim and hidden, or beside "
+            "'none'"
         )
 
 
 def _size_of_vectors(graph: Graph, settings: Settings, output: Output, *, coarse: bool = False) -> tuple[int, int]:
-    """Return the length of the vectors of nodes, and the bytes of them and of everything they are made of, about."""
+    """Return the length of node vectors, and roughly how many bytes they and everything they are made of take."""
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1) * len(settings.views)
-    # Beside the codes, features, positions, and both propagated, and as much again to compute them.
+    # In addition to the codes: features, positions and both propagated, and as much again to compute them.
     positions = COARSE_DIMENSIONS if coarse else DIMENSIONS
     columns = DIMENSIONS if are_positions(settings.features) else PROPAGATED + positions * output.has_positions
     beside = 2 * columns * (len(settings.views) + 1) if output.propagates else 0
@@ -240,7 +241,7 @@ def _resolve_features(
     reason = f"the given ones are {'the same for every node' if facts.filled else 'all zero'}"
     if settings.features != AUTO:
         choices["features"] = (
-            f"given features ({reason}, so they tell nodes apart only by structure; use degree-one-hot instead)"
+            f"given features ({reason}, so nodes differ only by structure; use degree-one-hot instead)"
         )
         return scaled
     choices.pop("normalise", None)
@@ -250,7 +251,7 @@ def _resolve_features(
 def _without_features(
     graph: Graph | StoredGraph, settings: Settings, memory: int, reason: str, choices: dict[str, str]
 ) -> Settings:
-    """Use node labels; without them positions for one graph, which show communities, and degrees for many."""
+    """Use node labels; without them, positions for one graph, which reveal communities, and degrees for many graphs."""
     kind, words = "degree-one-hot", "degrees as features"
     needed = bytes_needed(graph.nodes)
     if graph.node_labels is not None:
@@ -281,7 +282,7 @@ def _resolve_scaling(settings: Settings, facts: FeatureFacts, choices: dict[str,
 def _resolve_views(
     graph: Graph | StoredGraph, settings: Settings, device: torch.device, sparse: bool, choices: dict[str, str]
 ) -> Settings:
-    """Keep every entry of a diffusion if there are few enough, else the largest of each row."""
+    """Keep all entries of a diffusion if there are few enough, else the largest of each row."""
     sizes = graph.sizes if isinstance(graph, Graph) else np.array([graph.nodes])
     entries = int(np.sum(sizes.astype(np.float64) ** 2))
     limit = EXACT_ENTRIES["cpu" if device.type == "cpu" else "cuda"] if graph.count == 1 else EXACT_ENTRIES_OF_MANY
@@ -301,7 +302,7 @@ def _resolve_views(
 
 
 def _resolve_similar(graph: Graph | StoredGraph, settings: Settings, preset: str, choices: dict[str, str]) -> Settings:
-    """Join similar nodes for diffusions if the features say much, unless all pairs of nodes are too many to compare."""
+    """Join similar nodes for diffusions if the features are informative and there are not too many pairs to compare."""
     count = 0
     if isinstance(graph, Graph) and graph.nodes <= LARGE_GRAPH and preset != "paper" and settings.task == "node":
         given = _given_features(graph, settings)
@@ -323,7 +324,7 @@ def _resolve_sampler(
         fitting = max(1, int(settings.hidden * memory / embedding) // 8 * 8)
         raise InputError(
             f"vectors of {settings.hidden} dimensions for {graph.nodes:,} nodes need about {_gigabytes(embedding)}, "
-            f"but there are {_gigabytes(memory)} of memory; use hidden {fitting} or less"
+            f"but there is only {_gigabytes(memory)} of memory; use hidden {fitting} or less"
         )
     if settings.sampler != AUTO:
         return settings

@@ -41,7 +41,7 @@ def can_be_captured(settings: Settings, batches: NodeBatches | GraphBatches, see
 
 
 class Captured:
-    """A step that runs as it is a few times, and is then recorded and replayed.
+    """A step that runs normally a few times, and is then recorded and replayed.
 
     The step reads its inputs from tensors that are refilled between calls, and returns its result in a tensor.
     """

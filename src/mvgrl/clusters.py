@@ -1,4 +1,4 @@
-"""Clusters of vectors by K-Means, with their silhouette and, if wanted, their number chosen by it."""
+"""Clusters of vectors by K-Means, with their silhouettes; on request, these also choose the number of clusters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Clusters:
 
     @property
     def sizes(self) -> np.ndarray:
-        """The number of vectors of each cluster."""
+        """The number of vectors in each cluster."""
         return np.bincount(self.labels)
 
 
@@ -41,10 +41,10 @@ def find_clusters(
 ) -> Clusters:
     """Cluster vectors with K-Means into ``k`` clusters.
 
-    "auto" is the number from 2 to ``most`` with the highest silhouette of K-Means on a random sample of at most 5,000
-    vectors; ties go to the smaller number. Silhouettes are computed on that sample. Beyond 20,000 vectors, K-Means
-    tries its ten initialisations on a random sample of as many, and continues on all vectors from the best. With
-    ``block``, it continues on so many vectors at a time, for vectors that are mapped into memory.
+    "auto" chooses the number from 2 to ``most`` with the highest silhouette of K-Means on a random sample of at most
+    5,000 vectors; ties go to the smaller number. Silhouettes are computed on that sample. Beyond 20,000 vectors,
+    K-Means tries its ten initialisations on a random sample of as many, and continues on all vectors from the best.
+    With ``block``, it processes that many vectors at a time, for vectors that are mapped into memory.
 
     >>> found = find_clusters(np.array([[0.0], [9.0], [0.1], [9.1], [0.2]]))
     >>> found.labels.tolist(), found.sizes.tolist()
@@ -81,7 +81,7 @@ def _sample(count: int, most: int, seed: int) -> np.ndarray:
 def _silhouettes(sample: np.ndarray, most: int, seed: int) -> dict[int, float]:
     """Return the mean silhouette of K-Means on the sample by number of clusters, where it is defined."""
     if most < 2:
-        raise SettingsError(f"most is {most}; trying numbers of clusters starts at 2")
+        raise SettingsError(f"most is {most}; the smallest number of clusters to try is 2, so it must be at least 2")
     distinct = len(np.unique(sample, axis=0))
     found = {}
     for k in range(2, min(most, distinct, len(sample) - 1) + 1):
@@ -165,7 +165,7 @@ def central_rows(
 ) -> list[np.ndarray]:
     """Return, for each cluster, the rows of the ``count`` vectors nearest to its mean, nearest first.
 
-    Of a cluster with more than ``most`` vectors, a random sample of as many is compared.
+    In a cluster with more than ``most`` vectors, a random sample of that size is compared.
 
     >>> [rows.tolist() for rows in central_rows(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1]), 1)]
     [[0], [2]]

@@ -1,7 +1,7 @@
 """Components: small frozen values, chosen by name, by name and parameters, or given as objects.
 
 A view, sampler, encoder, readout, discriminator, contrast mode or bound is a :class:`Component`. Each kind has a
-registry, a plain dict from names to classes, beside its classes. What a component needs or allows is an attribute of
+registry, a plain dict from names to classes, next to its classes. What a component needs or allows is an attribute of
 its class, never a comparison of its name elsewhere.
 """
 

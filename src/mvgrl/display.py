@@ -40,8 +40,8 @@ def _meaning_of_none(setting: Field[Any], task: str) -> str:
         return ""
     name = setting.name
     if name in BY_SAMPLER["given"] or name == "similar":
-        return f" None is {default_text(name, None)}."
-    return f" None is {(BY_TASK[task] | PRESETS['default'][task])[name]}."
+        return f" None means {default_text(name, None)}."
+    return f" None means {(BY_TASK[task] | PRESETS['default'][task])[name]}."
 
 
 def as_html(title: str, sections: Mapping[str, Mapping[str, object]]) -> str:

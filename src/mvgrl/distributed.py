@@ -1,7 +1,7 @@
 """Training by several processes, each on samples of its own; every step uses the mean of their gradients.
 
-The processes are started by Ray, or by ``torchrun``; without them, everything here leaves a training as it is. A sample
-depends on the seed, the process and the epoch only, so a training that is resumed by as many processes has the same
+The processes are started by Ray, or by ``torchrun``; without them, everything here leaves training unchanged. A sample
+depends on the seed, the process and the epoch only, so a run that is resumed by as many processes has the same
 bits. Only the first process writes checkpoints and is watched.
 """
 

@@ -54,7 +54,7 @@ class _Embedder(  # type: ignore[call-arg]
     BaseEstimator,  # type: ignore[misc]
     auto_wrap_output_keys=None,  # scikit-learn would index the vectors by the rows of a table of edges
 ):
-    """What both embedders share. Their parameters are the settings of ``settings.py`` and the five below."""
+    """The base class of both embedders. Its parameters are the settings of ``settings.py`` and the five below."""
 
     method: Any = "default"
     random_state: int | np.random.RandomState | None = 0
@@ -68,8 +68,8 @@ class _Embedder(  # type: ignore[call-arg]
             "str or mvgrl.methods.Method",
             "default, mvgrl (the vectors of the paper), or another method that makes vectors, such as raw or netmf.",
         ),
-        "random_state": ("int, RandomState or None", "Seed of all randomness; None is a different one each time."),
-        "device": ("str", "Where to train: auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one."),
+        "random_state": ("int, RandomState or None", "Random seed; None draws a different one each time."),
+        "device": ("str", "Where to train: auto, cpu, cuda, cuda:1, …; auto uses a GPU if there is one."),
         "callbacks": ("sequence of callables", "Functions called with an mvgrl.history.Epoch after every epoch."),
         "verbose": ("int", "1 shows progress while training: a bar in a terminal or notebook, else lines on stderr."),
     }
@@ -119,7 +119,7 @@ class _Embedder(  # type: ignore[call-arg]
     def transform(self, X: Any, *, features: Any = None) -> Any:
         """Embed a changed graph or new ones with the trained encoders, without retraining.
 
-        Other methods than MVGRL only return their vectors of the training graphs; other graphs are an error.
+        Methods other than MVGRL only have vectors of the training graphs; any other graph is an error.
 
         Rows are in the order of the new graph's nodes; :meth:`vectors` returns them with their ids, and so does this
         method after ``set_output(transform="pandas")``.
@@ -132,11 +132,11 @@ class _Embedder(  # type: ignore[call-arg]
         return contained(self._container(), self._rows, self.embedding_)
 
     def vectors(self, X: Any = None, *, features: Any = None, table: str = "pandas") -> Any:
-        """Return ids and vectors together, of a graph as in :meth:`transform` or, without one, of the training graphs.
+        """Return ids and vectors together, of a graph as in :meth:`transform` or, by default, of the training graphs.
 
-        A pandas table has the ids as its index. Tables of "polars" and "arrow" have a column ``id`` before those of
-        the vector. Node ids of several graphs may repeat, so there is one more level or column, ``graph``; in a
-        bipartite graph, ``side``.
+        A pandas table has the ids as its index; "polars" and "arrow" tables have a column ``id`` before the columns of
+        the vector. Node ids may repeat across graphs, so several graphs have one more level or column, ``graph``; a
+        bipartite graph has ``side``.
         """
         if X is not None:
             return to_table(table, *self._embed(X, features))
@@ -155,7 +155,7 @@ class _Embedder(  # type: ignore[call-arg]
         """Return the k nearest training nodes (or graphs) of each id, by the cosine of their vectors, as a table.
 
         Its columns are ``query``, ``rank``, ``id`` and ``cosine``. In a bipartite graph an id is a tuple (side, id).
-        Beyond a million vectors, or if ``approximate`` is true, usearch finds almost all of the nearest.
+        Beyond a million vectors, or if ``approximate`` is true, usearch finds almost all of the nearest ones.
         """
         check_is_fitted(self, "trained_")
         if not hasattr(self, "embedding_"):
@@ -169,7 +169,7 @@ class _Embedder(  # type: ignore[call-arg]
         """Choose what ``transform`` and ``fit_transform`` return: "default" (an array), "pandas" or "polars".
 
         A pandas table is indexed by id. A polars table has no index, and no column of ids either, because each column
-        is a feature for the next step of a pipeline; :meth:`vectors` returns one with ids.
+        is a feature for the next step of a pipeline; :meth:`vectors` returns a table with ids.
         """
         if transform is not None:
             check_container(transform)
@@ -177,7 +177,7 @@ class _Embedder(  # type: ignore[call-arg]
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the numbers of a vector, e0, e1, …; ``input_features`` is ignored."""
+        """Return the names of the vector's components, e0, e1, …; ``input_features`` is ignored."""
         check_is_fitted(self, "trained_")
         if not isinstance(self.trained_, Trained):
             return np.array(column_names(self.trained_.found.shape[1]), dtype=object)
@@ -239,7 +239,7 @@ class _Embedder(  # type: ignore[call-arg]
         if self.method == "mvgrl":
             given["preset"] = "paper"
         output = Output(**given)
-        output.for_task(self._task)  # an error for what does not fit; what is left open depends on the graph
+        output.for_task(self._task)  # rejects options that do not fit; open ones depend on the graph
         return output
 
     def _container(self) -> str:
@@ -256,7 +256,7 @@ class _Embedder(  # type: ignore[call-arg]
         return hasattr(self, "trained_")
 
     def _repr_html_inner(self) -> str:
-        """Return what a notebook shows: the parameters that are not the default, and what training has found."""
+        """Return what a notebook shows: parameters that differ from their defaults, and the results of training."""
         defaults = {f.name: f.default for f in fields(self)}
         given = {name: value for name, value in self.get_params(deep=False).items() if value is not defaults[name]}
         changed = {name: repr(value) for name, value in given.items() if repr(value) != repr(defaults[name])}
@@ -285,7 +285,7 @@ def _given(embedder: _Embedder, group: type[OutputFields | TrainingFields]) -> d
 
 
 def _check_ignored(y: Any) -> None:
-    """Reject features and tables of nodes in the place of labels; in other libraries they are the second argument."""
+    """Reject features and node tables given as labels; in other libraries they are the second argument."""
     if y is None:
         return
     shape = y.shape if dimensions(y) else None
@@ -301,7 +301,7 @@ def _check_ignored(y: Any) -> None:
 
 
 def _warn(notes: Iterable[str]) -> None:
-    """Warn once per note, at the line outside of this package and scikit-learn that has led here."""
+    """Warn once per note, at the calling line outside this package and scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("mvgrl.", "sklearn.")):
         frame, level = frame.f_back, level + 1
@@ -312,19 +312,20 @@ def _warn(notes: Iterable[str]) -> None:
 class NodeEmbedder(_Embedder):
     """Learn a vector per node of a graph.
 
-    A parameter at "auto" or None is chosen for the graph, exactly as ``mvgrl embed`` chooses it.
+    A parameter that is "auto" or None is chosen for the graph, exactly as in ``mvgrl embed``.
 
     Attributes
     ----------
     embedding_ : array of shape (nodes, dimensions)
-        The vectors. Their numbers are ordered in blocks: the first 64, 128 or 256 are the best vector of that length.
-        Do not scale all of them to the same variance: the least important ones would weigh as much as the first.
+        The vectors. Their components are ordered in blocks: the first 64, 128 or 256 are the best vector of that
+        length. Do not scale all components to the same variance: the least important ones would count as much as the
+        first.
     ids_ : array of shape (nodes,)
         The ids of the nodes, in the same order.
     choices_ : dict
-        What was chosen automatically, and why, and what the vectors are made of.
+        What was chosen automatically and why, and what the vectors are made of.
     notes_ : list of str
-        What was changed when the graph was read; each is a warning in ``fit``, too.
+        What was changed when the graph was read; ``fit`` also issues each note as a warning.
     history_ : list of float
         The loss of every epoch.
 
@@ -344,8 +345,8 @@ class NodeEmbedder(_Embedder):
 class GraphEmbedder(_Embedder):
     """Learn a vector per graph from many graphs.
 
-    A list of graphs can be indexed, so this works in pipelines and grid searches. A parameter at "auto" or None is
-    chosen for the graphs, exactly as ``mvgrl embed`` chooses it.
+    A list of graphs can be indexed, so this works in pipelines and grid searches. A parameter that is "auto" or None is
+    chosen for the graphs, exactly as in ``mvgrl embed``.
 
     Attributes
     ----------
@@ -354,9 +355,9 @@ class GraphEmbedder(_Embedder):
     ids_ : array of shape (graphs,)
         The ids of the graphs, in the same order.
     choices_ : dict
-        What was chosen automatically, and why, and what the vectors are made of.
+        What was chosen automatically and why, and what the vectors are made of.
     notes_ : list of str
-        What was changed when the graphs were read; each is a warning in ``fit``, too.
+        What was changed when the graphs were read; ``fit`` also issues each note as a warning.
     history_ : list of float
         The loss of every epoch.
 
@@ -372,7 +373,7 @@ class GraphEmbedder(_Embedder):
 
 
 def load(folder: str | Path, *, device: str = "auto") -> NodeEmbedder | GraphEmbedder:
-    """Read the fitted embedder that ``save`` wrote; its ``transform`` gives the same bits as before."""
+    """Read the fitted embedder that ``save`` wrote; its ``transform`` gives bit-identical vectors."""
     from mvgrl.method_vectors import is_method_folder, load_vectors
 
     kinds = {"node": NodeEmbedder, "graph": GraphEmbedder}

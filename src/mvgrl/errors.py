@@ -48,7 +48,7 @@ class CheckpointError(MVGRLError):
 
 
 class GraphWarning(UserWarning):
-    """What was changed when a graph was read, such as edges made undirected, self-loops dropped, columns ignored."""
+    """A note on what was changed when a graph was read: edges made undirected, self-loops dropped, columns ignored."""
 
 
 def cannot_write(path: str | os.PathLike[str], error: OSError) -> MVGRLError:

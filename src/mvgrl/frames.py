@@ -1,4 +1,4 @@
-"""Vectors with their ids as a table of pandas, polars or Arrow."""
+"""Vectors with their ids as a pandas, polars or Arrow table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(named: NamedGraph, task: str) -> Rows:
-    """Return the ids of the vectors of a task.
+    """Return the ids of the vectors for a task.
 
     >>> from mvgrl.graphs.convert import to_named
     >>> rows_of(to_named([("ann", "bob"), ("bob", "cy"), ("cy", "ann")]), "node").ids.tolist()
@@ -38,7 +38,7 @@ def rows_of(named: NamedGraph, task: str) -> Rows:
 
 
 def column_names(width: int) -> list[str]:
-    """Return the names of the numbers of a vector, as in the files that the shell writes.
+    """Return the names of a vector's components, as in the files that the command line writes.
 
     >>> column_names(3)
     ['e0', 'e1', 'e2']
@@ -73,7 +73,7 @@ def _of_columns(kind: str, columns: dict[str, np.ndarray]) -> Any:
 
 
 def rows_with(rows: Rows, wanted: list[Any]) -> list[int]:
-    """Find the row of every id; where ids may repeat, of every tuple of its graph or side and the id.
+    """Find the row of every id or, where ids may repeat, of every tuple (graph or side, id).
 
     >>> rows_with(Rows(np.array(["ann", "bob"])), ["bob"])
     [1]
@@ -90,7 +90,7 @@ def rows_with(rows: Rows, wanted: list[Any]) -> list[int]:
 
 
 def neighbor_table(kind: str, rows: Rows, wanted: list[Any], found: Neighbors) -> Any:
-    """Return the neighbours of each id as a table: query, rank, id and cosine; with the group of the id, if any."""
+    """Return the neighbours of each id as a table: query, rank, id and cosine; and the group of the id, if any."""
     check_name("table", kind, TABLES)
     count, k = found.rows.shape
     others = found.rows.ravel()

@@ -81,7 +81,7 @@ class DotDiscriminator(Discriminator):
 
 @dataclass(frozen=True)
 class BilinearDiscriminator(Discriminator):
-    """A bilinear form in place of the heads: :class:`Bilinear`."""
+    """A bilinear form instead of the heads: :class:`Bilinear`."""
 
     name: ClassVar[str] = "bilinear"
     heads: ClassVar[bool] = False

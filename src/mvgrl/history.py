@@ -62,7 +62,7 @@ class History:
 
 
 def checked_losses(losses: Any, most: int | None = None) -> list[float]:
-    """Return the losses that a file holds; anything but a list of at most ``most`` finite numbers is a ``ValueError``.
+    """Return the losses stored in a file; anything but a list of at most ``most`` finite numbers is a ``ValueError``.
 
     >>> checked_losses([0.5, 0.25])
     [0.5, 0.25]
@@ -81,6 +81,6 @@ def checked_losses(losses: Any, most: int | None = None) -> list[float]:
 
 
 def check_finite(loss: float) -> None:
-    """Stop a training that has diverged."""
+    """Stop a training run that has diverged."""
     if not math.isfinite(loss):
         raise MVGRLError(f"the loss became {loss}; lower the learning rate, or normalise the features")

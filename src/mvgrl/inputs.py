@@ -50,14 +50,14 @@ class Inputs:
         return SparseMatrix.from_scipy(self.graph.adjacency, symmetric=True)
 
     def once(self, key: object, make: Callable[[], Value]) -> Value:
-        """Return ``make()``, computed once per key: what does not depend on the seed is shared by all of them."""
+        """Return ``make()``, computed once per key: results that do not depend on the seed are shared by all seeds."""
         if key not in self._kept:
             self._kept[key] = make()
         found: Value = self._kept[key]
         return found
 
     def positions(self, *, coarse: bool) -> PositionEncoder:
-        """Return the positions of the nodes, which stand beside their features."""
+        """Return the positions of the nodes, which are used in addition to their features."""
         key = PositionEncoder, coarse
         return self.once(key, lambda: PositionEncoder("position").fit(self.graph, self.ids, coarse=coarse))
 
@@ -112,7 +112,7 @@ def prepare(
 ) -> Inputs:
     """Compute features and views with the settings as given; nothing is chosen automatically.
 
-    The ids of a :class:`NamedGraph` tell which nodes of a changed graph are the same; without ids, their numbers do.
+    The ids of a :class:`NamedGraph` identify the same nodes in a changed graph; without ids, their numbers do.
     ``encoder`` is given to embed a new graph with a trained model: it was fitted on the training graph.
 
     >>> from mvgrl.settings import literal
@@ -150,7 +150,7 @@ def _check_task(graph: Graph, settings: Settings) -> None:
 def _view_matrices(
     graph: Graph, features: Matrix, settings: Settings, device: torch.device, cache: ViewCache | None
 ) -> tuple[Matrix, ...]:
-    """Return the views of a graph; diffusions of the graph in which similar nodes are joined, if they are."""
+    """Return the views of a graph; diffusions also follow the edges between similar nodes, if there are any."""
     joined = graph
     if settings.similar:
         if not any(isinstance(view, Diffusion) for view in settings.views):

@@ -1,4 +1,4 @@
-"""Vectors of any method through the same door as MVGRL's: made for a graph, saved as a folder, given back for it.
+"""Vectors of any method through the same interface as MVGRL's: made for a graph, saved as a folder, and reloaded.
 
 Most methods cannot embed other graphs: their vectors belong to the nodes that they were made for. A saved one has the
 vectors and a fingerprint of the graph, and refuses every other graph.
@@ -136,7 +136,7 @@ class MethodVectors:
         return cls(method, resolved.settings, vectors, fingerprint(named, task), outcome.epochs, choices, columns)
 
     def vectors(self, named: NamedGraph | None = None) -> np.ndarray:
-        """Return the vectors; of another graph than the one they were made for, an error."""
+        """Return the vectors; any graph other than the one they were made for is an error."""
         if named is not None and fingerprint(named, self.settings.task) != self.graph:
             raise InputError(
                 f"this is not the graph that the vectors of {self.method.name!r} were made for, and this method cannot "

@@ -16,7 +16,7 @@ _BLOCK = 2**25  # cosines of a block of queries: 128 megabytes in single precisi
 _GATHERED = 2**22  # numbers converted to double precision at a time
 _ROUNDING = 1e-5  # more than the error of a cosine in single precision
 _COMPARED = 20_000  # ids that are compared with an unknown one
-_DIGITS = 12  # cosines that agree to so many digits are ties
+_DIGITS = 12  # cosines that agree to this many digits are ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,9 @@ class Neighbors:
 def nearest(vectors: Any, queries: Any, k: int = 10, *, approximate: bool | None = None) -> Neighbors:
     """Find the k rows with the highest cosine to each query, a row number; a row is not its own neighbour.
 
-    Ties are in the order of the rows. A vector of zeros has no direction: it is nobody's neighbour, and no query. If
-    there are fewer than k other vectors, all are returned. Beyond a million vectors, or if ``approximate`` is true,
-    usearch looks for neighbours, which takes little time per query and misses some; otherwise all are compared.
+    Ties are in the order of the rows. A vector of zeros has no direction: it is nobody's neighbour, and cannot be a
+    query. If there are fewer than k other vectors, all are returned. Beyond a million vectors, or if ``approximate`` is
+    true, usearch finds neighbours, which takes little time per query but misses some; otherwise all are compared.
 
     >>> found = nearest(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0], [0.0, 0.0]]), [0], k=2)
     >>> found.rows.tolist(), found.cosines.round(3).tolist()
@@ -59,7 +59,7 @@ def nearest(vectors: Any, queries: Any, k: int = 10, *, approximate: bool | None
 
 
 def closest_ids(name: str, names: np.ndarray) -> str:
-    """Name the ids that are written almost like this one, or examples, for an error message.
+    """Name the ids closest in spelling to this one, or examples, for an error message.
 
     >>> closest_ids("anne", np.array(["ann", "bob"]))
     "did you mean 'ann'?"

@@ -2,7 +2,7 @@
 
 A position is the node's row of log-transformed personalised PageRank, reduced to its leading components, so nodes with
 similar neighbourhoods have similar positions. Random-walk embeddings factorise such a matrix implicitly (Qiu et al.,
-"Network Embedding as Matrix Factorization", WSDM 2018). Here PageRank takes the place of a window of steps, and the
+"Network Embedding as Matrix Factorization", WSDM 2018). Here PageRank replaces a window of steps, and the
 matrix is sparse, so time and memory are linear in the edges.
 """
 
@@ -35,16 +35,16 @@ _FEWEST, _MOST = 128, 512  # entries per row
 _BYTES_PER_NODE, _BYTES_PER_ENTRY = 5_000, 30  # measured at 100,000 nodes (512 entries) and 1,000,000 (128)
 _STORED = ("positions", "factors", "likeness", "degree_scale")
 _ROUNDS = 10  # of averaging over neighbours, to place new nodes that have no known neighbour
-_RELATED = 0.5  # of the training graph's likeness of neighbours, the least of a graph in which positions mean something
-_NOISE = 0.05  # in a tiny graph, positions are nearly orthogonal and nothing can be told from them
+_RELATED = 0.5  # least likeness of neighbours, relative to the training graph, for positions to be meaningful
+_NOISE = 0.05  # in a tiny graph, positions are nearly orthogonal and uninformative
 
 
 class PositionEncoder(FeatureEncoder):
-    """Positions of the nodes, and their degrees beside them for ``position+degree``.
+    """Positions of the nodes, with their degrees as one more column for ``position+degree``.
 
     Positions belong to the training graph: on a changed or grown graph, the nodes known by their ids keep theirs, and a
-    new node is placed at the average of its neighbours. A graph in which known neighbours are not alike is another
-    graph, and rejected.
+    new node is placed at the average of its neighbours. If known neighbours do not have similar positions, the graph is
+    a different one and is rejected.
 
     >>> graph = Graph.from_edges([0, 0, 1, 3, 3, 4, 2], [1, 2, 2, 4, 5, 5, 3])
     >>> encoder = PositionEncoder("position").fit(graph)
@@ -79,12 +79,12 @@ class PositionEncoder(FeatureEncoder):
         return self
 
     def transform(self, graph: Graph, dtype: torch.dtype = torch.float32, ids: np.ndarray | None = None) -> Matrix:
-        """Return the positions of the nodes of a graph, those of known nodes as they were in the training graph."""
+        """Return the positions of the nodes of a graph; known nodes keep those from the training graph."""
         self._check_fitted()
         found, known = self._known(graph, ids)
         if (reason := self._unrelated(graph, found, known)) is not None:
             raise InputError(
-                f"{reason}; positions mean something only in the training graph: to embed others, train with features "
+                f"{reason}; positions are only meaningful in the training graph: to embed others, train with features "
                 "'degree-one-hot'"
             )
         found = self._placed(graph, found, known)
@@ -95,7 +95,7 @@ class PositionEncoder(FeatureEncoder):
         return DenseMatrix(torch.from_numpy(found).to(dtype))
 
     def positions_if_related(self, graph: Graph, ids: np.ndarray | None = None) -> np.ndarray | None:
-        """Return the positions of the nodes of a graph; None, with a warning, if they mean nothing there."""
+        """Return the positions of the nodes of a graph; None, with a warning, if they are not meaningful there."""
         self._check_fitted()
         found, known = self._known(graph, ids)
         if (reason := self._unrelated(graph, found, known)) is not None:
@@ -135,7 +135,7 @@ class PositionEncoder(FeatureEncoder):
         return found
 
     def _unrelated(self, graph: Graph, found: np.ndarray, known: np.ndarray) -> str | None:
-        """Return why the positions mean nothing in a graph, or None if they do mean something."""
+        """Return why the positions are not meaningful in a graph, or None if they are."""
         if graph.count > 1 or not known.any():
             return "the graph has no node of the training graph"
         if known.all() and len(known) == len(self.ids_) and not graph.edges:
@@ -181,7 +181,7 @@ class PositionEncoder(FeatureEncoder):
 
 
 def are_positions(features: str) -> bool:
-    """Whether a kind of features is positions in the graph: smooth by construction, so none of them is noise."""
+    """Whether a kind of features is positions in the graph, which are smooth by construction and so free of noise."""
     return features in KINDS
 
 
@@ -202,7 +202,7 @@ def positions(graph: Graph, *, coarse: bool = False) -> np.ndarray:
 def log_similarity(graph: Graph, *, coarse: bool = False) -> sp.csr_array:
     """Return log max(1, vol·S_ij / sqrt(d̂_i d̂_j)), symmetric and sparse, where S is personalised PageRank.
 
-    vol·S_ij / sqrt(d̂_i d̂_j) says how much more often a random walk from i ends at j than a walk from anywhere.
+    vol·S_ij / sqrt(d̂_i d̂_j) is how much more often a random walk from i ends at j than a stationary random walk.
     """
     found = sp.csr_array(PPR(alpha=_ALPHA, top_k=row_entries(graph.nodes, coarse=coarse))(graph))
     logs = sp.csr_array((found.data, found.indices, found.indptr), shape=found.shape)  # 32-bit indices where they fit
@@ -213,7 +213,7 @@ def log_similarity(graph: Graph, *, coarse: bool = False) -> sp.csr_array:
     logs.data *= np.repeat(factors, np.diff(logs.indptr))
     np.log(np.maximum(logs.data, 1, out=logs.data), out=logs.data)
     logs.eliminate_zeros()
-    return sp.csr_array(logs.maximum(logs.T))  # S is symmetric: what is missing in one row is known from the other
+    return sp.csr_array(logs.maximum(logs.T))  # S is symmetric: an entry missing in one row is known from the other
 
 
 def row_entries(nodes: int, *, coarse: bool = False) -> int:
@@ -226,7 +226,7 @@ def row_entries(nodes: int, *, coarse: bool = False) -> int:
 
 
 def bytes_needed(nodes: int, *, coarse: bool = False) -> int:
-    """Return how much memory the positions of this many nodes take while they are computed, about."""
+    """Return roughly how many bytes it takes to compute the positions of this many nodes."""
     share = COARSE_DIMENSIONS / DIMENSIONS if coarse else 1
     return int(nodes * (share * _BYTES_PER_NODE + _BYTES_PER_ENTRY * row_entries(nodes, coarse=coarse)))
 
@@ -247,7 +247,7 @@ def _place_new(graph: Graph, found: np.ndarray, known: np.ndarray, factors: np.n
 
 
 def _likeness(graph: Graph, found: np.ndarray, known: np.ndarray | None = None) -> float:
-    """Return the mean cosine of the positions of neighbours, among known nodes; 1 without any edge between them."""
+    """Return the mean cosine of the positions of neighbours, among known nodes; 1 if no edge joins them."""
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     directions = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
     edges = sp.triu(graph.adjacency, k=1, format="coo")

@@ -27,7 +27,7 @@ from mvgrl.training import Trained
 from mvgrl.vectors import Composition, code_names, plain_length
 
 _FORMAT = "mvgrl-model-7"
-_PAPER = ("mvgrl-model-1", "mvgrl-model-2")  # the first, of 0.1, has the options of the output among its settings
+_PAPER = ("mvgrl-model-1", "mvgrl-model-2")  # the first, from 0.1, has the output options among its settings
 # The third has no part for features that are not propagated; the numbers of the fourth are principal components; the
 # fifth has roots of sums and no histogram for graphs, and no raw positions; the sixth may have similar nodes among the
 # options of the output.
@@ -43,8 +43,8 @@ def save_model(
 ) -> None:
     """Write a model and its card; ``about`` says what it was trained on and how it scores, as plain values.
 
-    ``output`` is how its vectors are made by default. A folder that contains a model is replaced; any
-    other folder that is not empty is left alone.
+    ``output`` sets how its vectors are made by default. A folder that contains a model is replaced; any other folder
+    that is not empty is an error.
     """
     settings, output = trained.model.settings, trained.output_of(output)
     settings.check_saveable()
@@ -69,7 +69,7 @@ def save_model(
 
 
 def vector_summary(settings: Settings, output: Output, composition: Composition | None) -> dict[str, Any]:
-    """Return the length of the vectors and their parts, with the share of its variance that is kept of each."""
+    """Return the length of the vectors, and the share of variance that they keep of each part."""
     if composition is None:
         return {"dim": plain_length(settings, output), "parts": dict.fromkeys(code_names(settings, output), 1.0)}
     parts = composition.parts(settings, output.dim)
@@ -184,7 +184,7 @@ def _mapping(config: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def version_of(config: Mapping[str, Any]) -> str:
-    """Return the version that saved a model."""
+    """Return the version of mvgrl that saved a model."""
     version = config.get("version")
     return version[:40] if isinstance(version, str) else "an unknown version"
 
@@ -223,7 +223,7 @@ def _is_model(folder: Path) -> bool:
 
 
 def config_of(folder: Path, formats: Sequence[str] = (_FORMAT, *_OLDER), *, check: bool = True) -> dict[str, Any]:
-    """Read the configuration of a folder, whose format must be one of these unless ``check`` is false."""
+    """Read the configuration of a folder; its format must be one of ``formats`` unless ``check`` is false."""
     path = folder / "config.json"
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block

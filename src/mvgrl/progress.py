@@ -1,4 +1,4 @@
-"""Progress of a training, as a callback: a bar in a terminal or notebook, else lines."""
+"""Progress of a training run, as a callback: a bar in a terminal or notebook, else lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_UPDATES = 0.2  # of a notebook, which keeps every message
 
 
 class Progress:
-    """What all kinds of progress share: a context manager that is called after every epoch."""
+    """Base class of all kinds of progress: a context manager that is called after every epoch."""
 
     def __init__(self, settings: Settings, title: str = "training") -> None:
         self._epochs, self._patience, self._title = settings.epochs, settings.patience, title
@@ -110,7 +110,7 @@ class NotebookBar(Progress):
 
 
 class ProgressLines(Progress):
-    """Print a line to stderr after the first epoch, then now and again, and at the end."""
+    """Print a line to stderr after the first epoch, then from time to time, and at the end."""
 
     def __init__(self, settings: Settings, title: str = "training") -> None:
         super().__init__(settings, title)

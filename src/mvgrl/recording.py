@@ -1,4 +1,4 @@
-"""Records of a training, to watch it by: a .csv file with a row per epoch, or a folder for TensorBoard.
+"""Records of a training run, to monitor it: a .csv file with a row per epoch, or a folder for TensorBoard.
 
 An interrupted training may leave a record that ends before its checkpoint (the process was killed between the two) or
 after it (a checkpoint is written every few seconds). So a resumed training compares the record with the losses of its
@@ -50,7 +50,7 @@ class Recorder:
 
 @contextmanager
 def recording(callbacks: Iterable[Any], settings: Settings, losses: Sequence[float]) -> Iterator[None]:
-    """Start the recorders among the callbacks of a training, and close them in the end."""
+    """Start the recorders among the callbacks of a training run, and close them at the end."""
     with ExitStack() as stack:
         for one in callbacks:
             if isinstance(one, Recorder):
@@ -62,7 +62,7 @@ def recording(callbacks: Iterable[Any], settings: Settings, losses: Sequence[flo
 class HistoryFile(Recorder):
     """Write a row per epoch to a .csv file: epoch, loss, lowest loss, epochs since then, and seconds of training.
 
-    A file that exists is replaced if it is such a history. The seconds of a resumed training continue.
+    An existing file is replaced if it is such a history. The seconds of a resumed run continue.
 
     >>> from tempfile import TemporaryDirectory
     >>> from mvgrl import Graph, Settings, fit
@@ -81,7 +81,7 @@ class HistoryFile(Recorder):
     def check(self, *, resume: bool = False) -> None:
         check_output_file(self.path, (".csv",), "history.csv")
         if self._text(len(_HEADER)) not in ("", _HEADER):
-            raise InputError(f"{self.path} exists and is not the history of a training; choose another name")
+            raise InputError(f"{self.path} exists and is not the history of a training run; choose another name")
 
     def start(self, settings: Settings, losses: Sequence[float]) -> None:
         self.check()
@@ -176,7 +176,7 @@ class TensorBoard(Recorder):
         check_writable(self.folder / "events")
         if not resume and self._files():
             raise InputError(
-                f"{self.folder} has the record of another training; choose a folder for this one, or delete that one"
+                f"{self.folder} has the record of another training run; choose another folder, or delete it"
             )
 
     def start(self, settings: Settings, losses: Sequence[float]) -> None:

@@ -224,7 +224,7 @@ def machine_memory(device: str = "cpu") -> int:
 
 
 def resident_memory() -> int:
-    """Return the bytes of memory that this process occupies; 0 where the operating system does not tell.
+    """Return the bytes of memory that this process occupies; 0 where the operating system does not report it.
 
     >>> resident_memory() >= 0
     True

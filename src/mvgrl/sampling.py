@@ -306,7 +306,7 @@ class NodeBatches:
 
 @dataclass(frozen=True, eq=False)
 class GraphBatches:
-    """Many graphs: an epoch is a shuffled pass over them; each graph's negatives are the others of its batch."""
+    """Many graphs: an epoch is a shuffled pass over them; each graph's negatives are the other graphs of its batch."""
 
     features: Matrix
     views: tuple[Matrix, ...]

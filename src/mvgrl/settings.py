@@ -34,17 +34,17 @@ BY_TASK: dict[str, dict[str, Any]] = {
     ),
     "graph": dict(layers=2, readout="sum", discriminator="dot", negatives="graphs", batch_size=64, epochs=20),
 }
-# The same for settings that depend on whether samples were chosen because all nodes do not fit into memory. The loss of
-# a sample is noisier than that of the full graph, so training is more patient for such a large graph.
+# The same for settings that depend on whether samples were chosen because not all nodes fit into memory. The loss of a
+# sample is noisier than that of the full graph, so training is more patient for such a large graph.
 BY_SAMPLER: dict[str, dict[str, Any]] = {
     "given": dict(sample_size=2000, patience=20),
     "large": dict(sample_size=20_000, patience=50),
 }
 
 
-# What an output leaves open. The paper's vector is the sum of the views' codes. The default one was chosen on
-# validation nodes and inner folds of all datasets at once: results/search/README.md has the candidates and the rule. It
-# is as long as the paper's, 512.
+# The values of options that an output leaves open. The paper's vector is the sum of the views' codes. The default was
+# chosen on validation nodes and inner folds of all datasets at once: results/search/README.md has the candidates and
+# the rule. It is as long as the paper's, 512.
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "default": {
         "node": dict(dim=512, beside="propagated", codes="projected", join="concatenate"),
@@ -57,7 +57,7 @@ PROPAGATED = 256  # components of the features propagated over a view, in a vect
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class TaskField:
-    """What is learned from."""
+    """The setting that says what is embedded: nodes or graphs."""
 
     task: str = choice("node", "node (one graph, a vector per node) or graph (many graphs, a vector per graph).")
 
@@ -70,19 +70,19 @@ class TrainingFields:
         ("adjacency", "ppr"), "Two or more of adjacency, ppr, heat, distance, such as adjacency,heat:t=5:top_k=32."
     )
     draw_two_views: bool = switch("Contrast two of three or more views, drawn at random for each sample.")
-    similar: int = integer(None, "Similar nodes that each node is joined with, at most; 0: none.", least=0, later=True)
+    similar: int = integer(None, "Maximum number of similar nodes joined to each node; 0: none.", least=0, later=True)
     # sampling and negatives
-    sampler: Any = choice(AUTO, "Nodes of a training step: auto, full, nodes, window or walk.")
+    sampler: Any = choice(AUTO, "Nodes used in a training step: auto, full, nodes, window or walk.")
     sample_size: int = integer(None, "Nodes per sample.", least=2)
     batch_size: int = integer(None, "Graphs, or samples of one graph, per training step.")
     negatives: Any = choice(None, "Negatives: features, adjacency or both for a node task; graphs for a graph task.")
     # the model
     encoder: Any = choice("dedicated", "One encoder per view (dedicated) or one for all views (shared).")
     frozen_encoder: bool = switch("Keep the initial weights of the encoders and train only the rest.", later=True)
-    layers: int = integer(None, "Layers of the encoder.")
+    layers: int = integer(None, "Number of encoder layers.")
     hidden: int = integer(512, "Dimensions of a code.")
-    readout: Any = choice(None, "Code of a graph from its nodes: sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
-    discriminator: Any = choice(None, "Score of two codes: dot (after projection heads) or bilinear (in their place).")
+    readout: Any = choice(None, "Pooling of node codes per graph: sum, mean, sigmoid-mean, diffpool-1 or diffpool-2.")
+    discriminator: Any = choice(None, "Score of two codes: dot (after projection heads) or bilinear (without them).")
     head_shortcut: bool = switch("Add a linear shortcut to the projection heads.", later=True)
     mode: Any = choice("local-global", "Contrast: local-global, global, multi-scale, hybrid or ensemble.")
     bound: Any = choice("jsd", "Bound on mutual information: jsd, nce, nt-xent (nt-xent:temperature=0.5) or dv.")
@@ -109,16 +109,16 @@ class OutputFields:
     """The options that decide how vectors are made from a trained model; changing them needs no retraining."""
 
     preset: str = choice(
-        "default", "How vectors are made: default, or paper (the sum of the views' codes, nothing else)."
+        "default", "How vectors are made: default, or paper (the sum of the views' codes and nothing else)."
     )
     dim: int = integer(None, "Length of the vectors; 0 keeps all components.", least=0)
     beside: str = choice(
-        None, "Beside the codes: propagated or propagated+position (of nodes), counts (of graphs) or none."
+        None, "Parts in addition to the codes: propagated or propagated+position (nodes), counts (graphs) or none."
     )
     codes: str = choice(
         None, "Codes after the heads (projected), before them (encoded), or of all layers (layers).", later=True
     )
-    join: str = choice(None, "Join the views by sum or concatenate.", later=True)
+    join: str = choice(None, "How the views are joined: sum or concatenate.", later=True)
     unit_length: bool = switch("Scale every vector to length 1.", later=True)
 
 
@@ -138,23 +138,23 @@ class Output(Sealed, OutputFields):
         self.seal()
 
     def for_task(self, task: str) -> Output:
-        """Return the output with what the preset means for a task."""
+        """Return the output with all open options filled in by the preset for a task."""
         if (task, self.beside) in (("node", "counts"), ("graph", "propagated"), ("graph", "propagated+position")):
             raise SettingsError(
-                f"beside is {self.beside!r}, which does not fit task {task!r}: a node has 'propagated' features beside "
-                "its codes, a graph 'counts' of its substructures; omit it, or use 'none'"
+                f"beside is {self.beside!r}, which does not fit task {task!r}: node vectors have 'propagated' features "
+                "in addition to the codes, graph vectors 'counts' of substructures; omit it, or use 'none'"
             )
         chosen = {name: value for name, value in PRESETS[self.preset][task].items() if getattr(self, name) is None}
         return replace(self, **chosen)
 
     @property
     def propagates(self) -> bool:
-        """Whether features stand beside the codes."""
+        """Whether vectors have features in addition to the codes."""
         return self.beside in ("propagated", "propagated+position")
 
     @property
     def has_positions(self) -> bool:
-        """Whether positions stand beside the codes and the features."""
+        """Whether vectors have positions in addition to the codes and the features."""
         return self.beside == "propagated+position"
 
     @property
@@ -177,7 +177,7 @@ class Output(Sealed, OutputFields):
 class Settings(Sealed, TrainingFields, TaskField):
     """Everything that decides what is learned, except the seed and the machine.
 
-    Names of components become objects; what depends on the task is filled in; "auto" is chosen inside ``fit``.
+    Names of components become objects, values that depend on the task are filled in, and "auto" is resolved in ``fit``.
 
     >>> settings = Settings(task="node", views=("adjacency", "heat"), bound="nt-xent:temperature=0.2")
     >>> str(settings.readout), settings.views[1].t, settings.bound.temperature
@@ -259,7 +259,7 @@ class Settings(Sealed, TrainingFields, TaskField):
 
 
 def literal(values: Mapping[str, Any]) -> Settings:
-    """Settings with no automatic choices: whatever is not given is as in the paper or its code.
+    """Settings without automatic choices: those that are not given are as in the paper or its code.
 
     >>> literal({"hidden": 64}).normalise
     'row'
@@ -273,14 +273,14 @@ def default_text(name: str, default: Any) -> str:
     >>> default_text("hidden", 512), default_text("layers", None), default_text("views", ("adjacency", "ppr"))
     ('512', 'node 1, graph 2', 'adjacency,ppr')
     >>> default_text("patience", None)
-    '20, or 50 if all nodes do not fit into memory'
+    '20, or 50 if not all nodes fit into memory'
     """
     if default is False:
         return ""
     if default is not None:
         return ",".join(default) if isinstance(default, tuple) else str(default)
     if name in BY_SAMPLER["given"]:
-        return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['large'][name]} if all nodes do not fit into memory"
+        return f"{BY_SAMPLER['given'][name]}, or {BY_SAMPLER['large'][name]} if not all nodes fit into memory"
     if name == "beside":
         return "node propagated, or propagated+position for few or unrelated features or large graphs; graph counts"
     if name == "similar":
@@ -369,7 +369,7 @@ def _check_combination(settings: Settings) -> None:
             "'graphs' of the batch; for a node task, permuted 'features', a corrupted 'adjacency' or 'both'"
         )
     if settings.task == "graph" and settings.batch_size < 2:
-        raise SettingsError("batch_size is 1, but the negatives of a graph are the others of its batch; use 2 or more")
+        raise SettingsError("batch_size is 1, but a graph's negatives are the rest of its batch; use 2 or more")
     if (
         settings.task == "node"
         and settings.sampler != AUTO

@@ -1,4 +1,4 @@
-"""Light edges between nodes with similar features, which diffusions follow beside those of the graph.
+"""Light edges between nodes with similar features, which diffusions follow in addition to the graph's own edges.
 
 A node with few neighbours then also learns from nodes like it.
 """
@@ -23,11 +23,10 @@ _BLOCK = 2**21  # cosines in memory at a time
 
 
 def join_similar(graph: Graph, features: Matrix, count: int, device: torch.device) -> Graph:
-    """Return the graph with light edges between nodes that are among the ``count`` most similar ones of each other.
+    """Return the graph with light edges between nodes that are each among the ``count`` most similar to the other.
 
-    Similarity is the cosine of the leading 256 components of the features, and must be positive. Both ends have to be
-    similar to each other, because some nodes are among the most similar ones of hundreds. Nodes of different graphs
-    are not joined.
+    Similarity is the cosine of the leading 256 components of the features, and must be positive. It must be mutual,
+    because some nodes are among the most similar ones of hundreds of others. Nodes of different graphs are not joined.
 
     >>> from mvgrl.matrices import DenseMatrix
     >>> features = DenseMatrix(torch.tensor([[1.0, 0.0], [0.8, 0.2], [0.0, 1.0], [0.0, 0.0]]))

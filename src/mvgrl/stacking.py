@@ -1,6 +1,6 @@
 """Many seeds as one stack: R models of a node task are trained together, with their weights stacked.
 
-Every product with a constant matrix takes the columns of all seeds side by side (matrices.py), so fifty trainings cost
+Every product with a constant matrix takes the columns of all seeds side by side (matrices.py), so fifty runs cost
 little more than the few largest products of one. Each seed draws its permutations and samples from its own generator,
 stops on its own loss, and then leaves the stack.
 """

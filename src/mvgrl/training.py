@@ -1,4 +1,4 @@
-"""The only way to train: one seed or many, on a graph or on prepared inputs, with early stopping and checkpoints."""
+"""Training: one seed or many, on a graph or on prepared inputs, with early stopping and checkpoints."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Trained:
     def vectors(self, graph: Graph | NamedGraph | None = None, output: Output | None = None) -> np.ndarray:
         """The vectors of the task: nodes × dimensions for a node task, graphs × dimensions for a graph task.
 
-        Without a graph, those of the training graphs. ``output`` decides how they are made from the trained codes, so
-        changing it needs no retraining.
+        Without a graph, they are those of the training graphs. ``output`` decides how they are made from the trained
+        codes, so changing it needs no retraining.
 
         >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
         >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
@@ -80,7 +80,7 @@ class Trained:
         return _checked(found)
 
     def output_of(self, given: Output | None) -> Output:
-        """Return an output with everything chosen, for the training graphs; a loaded model has what was saved."""
+        """Return an output with every option chosen for the training graphs; a loaded model keeps the saved choices."""
         output, settings = given or Output(), self.model.settings
         if (inputs := self.inputs) is not None:
             return inputs.once(output, lambda: resolve_output(inputs.graph, settings, output, device=self.device))
@@ -98,12 +98,12 @@ class Trained:
         return tuple(_checked(one) for one in plain_vectors(self.model, self._prepared(graph), output))
 
     def compose(self, output: Output) -> Composition:
-        """Return how the vectors of an output are composed, fitted on the training graphs unless it already is."""
+        """Return how the vectors of an output are composed, fitted on the training graphs if necessary."""
         output = self.output_of(output)
         if self.composition is None or not self.composition.fits(output):
             if self.inputs is None:
                 raise SettingsError(
-                    "the model was saved with other parts of its vectors, and these need its training graph; omit "
+                    "the model was saved with other parts of its vectors, and new parts need its training graph; omit "
                     "beside, codes and join, use the preset 'paper', or train again"
                 )
             self.model.eval()
@@ -111,7 +111,7 @@ class Trained:
         return self.composition
 
     def vector_text(self, output: Output) -> str:
-        """Return what the vectors of an output are made of, and how much of it they keep, in a few words."""
+        """Return in a few words what the vectors of an output are made of, and how much of each part they keep."""
         settings, output = self.model.settings, self.output_of(output)
         if not output.composed:
             return describe(settings, output, 0)
@@ -186,8 +186,8 @@ def fit(
 
     With ``checkpoint``, the state is written there after the first epoch, then every ``checkpoint_every`` seconds, at
     the end, and when a callback raises; ``resume`` continues from it and ends with the same bits as an uninterrupted
-    run. Callbacks of :mod:`mvgrl.recording` write every epoch to a file, and continue it likewise. With several seeds,
-    up to ``stack`` of them are trained together; by default as many as suit the device.
+    run. Callbacks of :mod:`mvgrl.recording` write every epoch to a file, and continue it in the same way. With several
+    seeds, up to ``stack`` of them are trained together; by default as many as suit the device.
 
     >>> graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
     >>> trained = fit(graph, Settings(hidden=8, epochs=3), device="cpu")
@@ -203,7 +203,7 @@ def fit(
     callbacks = list(callbacks)
     for record in (callback for callback in callbacks if isinstance(callback, Recorder)):
         if not one:
-            raise SettingsError("the record of a training belongs to one seed; omit it, or give one seed")
+            raise SettingsError("the record of a training run belongs to one seed; omit it, or give one seed")
         record.check(resume=resume)
     inputs = _inputs(data, settings, device, cache)
     size = stack if stack is not None else stack_size(inputs.settings, inputs.graph.nodes, inputs.device)
@@ -240,7 +240,7 @@ def _inputs(
 ) -> Inputs:
     if isinstance(data, Inputs):
         if settings is not None:
-            raise SettingsError("prepared inputs have their settings; omit settings, or give the graph itself")
+            raise SettingsError("prepared inputs have their own settings; omit settings, or give the graph itself")
         return data
     where = resolve_device(device)
     if not isinstance(settings, Resolved):

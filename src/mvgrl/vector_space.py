@@ -1,9 +1,9 @@
-"""Parts of a vector side by side: centred, scaled so that none drowns the others, rotated to ordered components.
+"""Join the parts of a vector: centred, scaled so that none dominates, and rotated to ordered components.
 
 The variances of principal components differ by orders of magnitude. Methods that treat every dimension separately, such
-as StandardScaler, decision trees and networks trained with Adam, would give the noisy last ones as much weight as the
-first. So components are mixed in blocks of growing length, by Hadamard matrices: the dimensions of a block have equal
-variance, while distances and angles, and the variance that the first blocks keep, do not change.
+as StandardScaler, decision trees and networks trained with Adam, would give the last, noisy components as much weight
+as the first. So components are mixed in blocks of growing length, by Hadamard matrices: the dimensions of a block have
+equal variance, while distances and angles, and the variance that the first blocks keep, do not change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 
 _ROWS = 2**10  # rows that are joined at a time: the joined parts of all rows are never in memory together
 _OVERSAMPLED, _ITERATIONS = 16, 3  # of the randomised subspace iteration
-_LENGTH = 3.0  # root mean squared length of parts of weight 1: what probes with a default strength expect
+_LENGTH = 3.0  # root mean squared length of a part with weight 1, which suits probes with default regularisation
 _LEAST_SHARE = 1e-4  # in a clique nothing survives; then all parts keep their weights
 _BLOCK = 64  # length of the first block of components that are mixed
 _EMPTY = 1e-7  # share of the total variance below which a component is rounding error
@@ -30,9 +30,9 @@ _EMPTY = 1e-7  # share of the total variance below which a component is rounding
 class VectorSpace:
     """How parts become a vector: fitted on the training graphs, and saved with the model.
 
-    Every part is centred and scaled to the same root mean squared length; then all of them, side by side with their
-    weights, are rotated so that the first k components are the best approximation of length k. The components of
-    a vector are then mixed in blocks.
+    Every part is centred, scaled to the same root mean squared length and multiplied by its weight. All parts, side by
+    side, are then rotated so that the first k components are the best approximation of length k. Finally, the
+    components of a vector are mixed in blocks.
 
     >>> points = torch.tensor([[3.0, 4.0], [-3.0, -4.0], [0.4, -0.3], [-0.4, 0.3]])
     >>> space = VectorSpace.fit([points], weights=[1.0])
@@ -46,7 +46,7 @@ class VectorSpace:
     scale: Tensor  # per part: the factor that gives it the length of its weight
     widths: tuple[int, ...]  # columns per part
     rotation: Tensor  # columns × components
-    variance: Tensor  # per part and component: what the first components, up to this one, keep of the part's variance
+    variance: Tensor  # per part and component: share of the part's variance kept by components up to this one
     mixed: bool = True  # False in models of earlier formats
 
     names: ClassVar[tuple[str, ...]] = ("mean", "scale", "widths", "rotation", "variance")  # of the tensors in a file
@@ -69,7 +69,7 @@ class VectorSpace:
     def from_moments(
         cls, mean: Tensor, covariance: Tensor, widths: Sequence[int], weights: Sequence[float]
     ) -> VectorSpace:
-        """Learn the same from the means and the covariance of all columns, in double precision.
+        """Learn a space from the means and the covariance of all columns, in double precision.
 
         >>> points = torch.tensor([[3.0, 4.0], [-3.0, -4.0], [0.4, -0.3], [-0.4, 0.3]])
         >>> space = VectorSpace.from_moments(torch.zeros(2).double(), (points.T @ points).double() / 4, [2], [1.0])
@@ -90,17 +90,17 @@ class VectorSpace:
     def _rotated(
         cls, mean: Tensor, scale: Tensor, widths: tuple[int, ...], values: Tensor, directions: Tensor, total: Tensor
     ) -> VectorSpace:
-        """Return the space of these components, with what they keep of the variance of each part."""
+        """Return the space of these components, with the share of each part's variance that they keep."""
         explained = (directions.square() * values).split(widths)
         kept = [
             one.sum(0).cumsum(0) / whole.sum().clamp(min=torch.finfo(whole.dtype).tiny)
             for one, whole in zip(explained, total.split(widths), strict=True)
         ]
-        rotation = directions.contiguous()  # as it will be when read from a file: same bits
+        rotation = directions.contiguous()  # the same memory layout as when read from a file, for identical bits
         return cls(mean, scale, widths, rotation, torch.stack(kept))
 
     def transform(self, parts: Sequence[Tensor | None], dim: int) -> Tensor:
-        """Return the vectors of all rows: ``dim`` numbers, or all if there are fewer, or if ``dim`` is 0.
+        """Return the vectors of all rows, with ``dim`` components, or all if there are fewer or ``dim`` is 0.
 
         A part that is None is unknown and contributes nothing, as if all its rows were the mean of the training graph.
         """
@@ -108,7 +108,7 @@ class VectorSpace:
         return torch.cat([rows @ directions for rows in self._joined(parts)])
 
     def directions(self, dim: int) -> Tensor:
-        """Return the directions of the numbers of a vector, columns × length; they are orthonormal."""
+        """Return the orthonormal directions of a vector's components, columns × length."""
         rotation = self.rotation[:, : dim or None]
         return mixed(rotation) if self.mixed else rotation
 
@@ -126,7 +126,7 @@ class VectorSpace:
         return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a file holds; :meth:`from_tensors` reads it back."""
+        """Return the tensors to save in a file; :meth:`from_tensors` reads them back."""
         found = {name: torch.tensor(self.widths) if name == "widths" else getattr(self, name) for name in self.names}
         return found | ({"mixed": torch.tensor([_BLOCK])} if self.mixed else {})
 
@@ -170,7 +170,7 @@ class VectorSpace:
         return values.flip(0)[:count].clamp(min=0), fixed_signs(directions.flip(1)[:, :count]), total
 
     def _joined(self, parts: Sequence[Tensor | None]) -> Iterator[Tensor]:
-        """Yield some rows of all parts side by side, centred and scaled."""
+        """Yield blocks of rows of all parts side by side, centred and scaled."""
         known = next(part for part in parts if part is not None)
         means = self.mean.split(self.widths)
         for start, stop in pairwise([*range(0, len(known), _ROWS), len(known)]):
@@ -184,7 +184,7 @@ class VectorSpace:
 
 
 def blocks(count: int, first: int = _BLOCK) -> Iterator[slice]:
-    """Yield the blocks of so many components: 64, 64, 128, 256, … and, of what is left, the largest powers of two.
+    """Yield the blocks of ``count`` components: 64, 64, 128, 256, …, then the largest powers of two that fit the rest.
 
     >>> [(block.start, block.stop) for block in blocks(300)]
     [(0, 64), (64, 128), (128, 256), (256, 288), (288, 296), (296, 300)]
@@ -252,9 +252,9 @@ def leading_directions(
 def weights_by_share(weights: Sequence[float], shares: Sequence[float | None]) -> list[float]:
     """Return the weights of parts, lowered where less of a part's variance survives one step over the edges.
 
-    The variance of a part in the vector is then proportional to the share of it that survives. Noise does not: a node
-    and its neighbours have different noise, and their average is small. The part of the largest share keeps its weight,
-    and so does a part whose share is None.
+    The variance of a part in the vector is then proportional to the share of it that survives. Noise does not survive:
+    a node and its neighbours have different noise, and its average is small. The part with the largest share keeps its
+    weight, and so does a part whose share is None.
 
     >>> weights_by_share([1.0, 0.5, 0.7], [0.8, 0.2, None])
     [1.0, 0.25, 0.7]
@@ -295,7 +295,7 @@ def _mean(part: Tensor) -> Tensor:
 
 
 def _root_mean_square(part: Tensor, mean: Tensor) -> Tensor:
-    """Return the root mean squared length of the rows around their mean; one if all are the same."""
+    """Return the root mean squared length of the rows around their mean; 1 if all rows are the same."""
     squares = sum((rows - mean).square().sum(dtype=torch.float64) for rows in part.split(_ROWS))
     root = torch.as_tensor(squares / max(len(part), 1)).sqrt()
     return torch.where(root > 0, root, torch.ones_like(root)).to(part.dtype)

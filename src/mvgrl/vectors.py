@@ -1,7 +1,7 @@
-"""From a trained model to the vectors that are written: parts, scaling and size.
+"""Make the final vectors from a trained model: parts, scaling and length.
 
-The paper's vector is the sum of the views' codes. The default one has several parts side by side: the codes of every
-view, and what needs no training (beside.py). All parts are scaled and rotated together (vector_space.py).
+The paper's vector is the sum of the views' codes. The default vector has several parts side by side: the codes of every
+view, and parts that need no training (beside/). All parts are scaled and rotated together (vector_space.py).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from mvgrl.views import Adjacency, view_matrix
 
 __all__ = ["Composition", "Output", "plain_vectors"]
 
-_COLUMNS = 128  # of a part that are propagated at a time
+_COLUMNS = 128  # columns of a part that are propagated at a time
 _CONSTANT = 1e-12  # variance of a part, relative to its squares, below which all rows are the same up to rounding
 
 
 def plain_vectors(model: MVGRL, inputs: Inputs, output: Output) -> tuple[Tensor, Tensor]:
-    """Return the vectors of the nodes and of the graphs as they are in the paper, without other parts or scaling.
+    """Return the vectors of the nodes and of the graphs as in the paper, without other parts or scaling.
 
     With the paper's output they are the sum over the views, H = H^α + H^β and h = h^α + h^β.
     """
@@ -81,7 +81,7 @@ class Composition:
         return dict(zip(names, self.space.kept(dim), strict=True))
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a file holds; :meth:`from_tensors` reads it back."""
+        """Return the tensors to save in a file; :meth:`from_tensors` reads them back."""
         logarithms = {"logarithms": torch.ones(1)} if self.logarithms else {}
         return (self.beside.tensors() if self.beside else {}) | self.space.tensors() | logarithms
 
@@ -113,7 +113,7 @@ def code_names(settings: Settings, output: Output) -> list[str]:
 
 
 def fitted_space(parts: Sequence[Tensor], beside: Beside | None, inputs: Inputs) -> VectorSpace:
-    """Learn the scales and the rotation of the codes, if there are any, and of what is beside them."""
+    """Learn the scales and the rotation of all parts: the codes, if there are any, and the parts after them."""
     weights = part_weights(len(parts), beside)
     if beside is not None and any(beside.by_share):
         counted = [True] * (len(parts) - len(beside.by_share)) + beside.by_share  # the codes come first
@@ -122,7 +122,7 @@ def fitted_space(parts: Sequence[Tensor], beside: Beside | None, inputs: Inputs)
 
 
 def part_weights(count: int, beside: Beside | None) -> list[float]:
-    """Return the weights of all parts, those of the codes first; the codes of all views have one weight together."""
+    """Return the weights of all parts, those of the codes first; the codes of all views share one weight."""
     if beside is None:
         return [count**-0.5] * count
     codes = count - len(beside.weights)
@@ -130,7 +130,7 @@ def part_weights(count: int, beside: Beside | None) -> list[float]:
 
 
 def describe(settings: Settings, output: Output, rows: int) -> str:
-    """Return what the vectors of so many nodes or graphs are made of, in a few words.
+    """Return in a few words what the vectors of this many nodes or graphs are made of.
 
     >>> describe(Settings(), Output().for_task("node"), 2708)
     'vectors of 512: codes of adjacency and ppr, raw and propagated features'
@@ -149,7 +149,7 @@ def describe(settings: Settings, output: Output, rows: int) -> str:
         "propagated": f", {propagated}",
         "propagated+position": f", {propagated}, positions",
     }[output.beside]
-    length = str(output.dim) if output.dim < rows else f"up to {rows}"  # a few points span no more dimensions
+    length = str(output.dim) if output.dim < rows else f"up to {rows}"  # few points span few dimensions
     if not output.dim:
         length = "all components"
     return f"vectors of {length if output.composed else plain_length(settings, output)}: {codes}{beside}"
@@ -167,7 +167,7 @@ def _code_width(settings: Settings, output: Output) -> int:
 def _parts(
     model: MVGRL, inputs: Inputs, output: Output, beside: Beside | None, *, logarithms: bool
 ) -> list[Tensor | None]:
-    """Return all parts, rows × columns each, None if unknown; the rows are nodes or graphs, depending on the task."""
+    """Return all parts, rows × columns each, or None if unknown; rows are nodes or graphs, depending on the task."""
     graphs = inputs.settings.task == "graph"
     with torch.inference_mode():
         found = [_code_parts(model, batch, output, graphs=graphs, logarithms=logarithms) for batch in inputs.whole()]
@@ -180,7 +180,7 @@ def _parts(
 
 
 def _surviving_shares(parts: Sequence[Tensor], counted: Sequence[bool], inputs: Inputs) -> list[float | None]:
-    """Return the share of each part's variance that survives one step over the edges; None if it does not count."""
+    """Return the share of each part's variance that survives one step over the edges; None if it is not counted."""
     kinds = [isinstance(kind, Adjacency) for kind in inputs.settings.views]
     if any(kinds):
         adjacency = inputs.views[kinds.index(True)]
@@ -220,7 +220,7 @@ def check_finite_vectors(vectors: Tensor) -> None:
 
 
 def _code_parts(model: MVGRL, batch: Batch, output: Output, *, graphs: bool, logarithms: bool) -> list[Tensor]:
-    """Return the codes of every view, or their sum; of sums over graphs, logarithms, to keep large ones in bounds."""
+    """Return the codes of every view, or their sum; graph codes are sums, so logarithms keep large ones in bounds."""
     views = [_codes(model, layers, view, batch, output)[graphs] for layers, view in model.layer_codes(batch)]
     codes = [_join(views, output)] if output.join == "sum" else views
     if not graphs:

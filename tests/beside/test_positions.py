@@ -113,13 +113,13 @@ def test_what_was_asked_for_is_kept() -> None:
 
 def test_the_choice_of_positions_has_its_reason(monkeypatch) -> None:
     few, unrelated = (NodeEmbedder(**QUICK, device="cpu").fit(communities(width)).choices_ for width in (3, 300))
-    assert few["beside"] == "positions beside the features (only 3 columns)"
-    assert unrelated["beside"] == "positions beside the features (unrelated to the edges)"
+    assert few["beside"] == "positions added to the features (only 3 columns)"
+    assert unrelated["beside"] == "positions added to the features (unrelated to the edges)"
     related = NodeEmbedder(**QUICK, device="cpu").fit(communities(0).adjacency, features=topics(300))
     assert "beside" not in related.choices_
     monkeypatch.setattr(automatic, "LARGE_GRAPH", 100)
     large = NodeEmbedder(**QUICK, device="cpu").fit(communities(0).adjacency, features=topics(300))
-    assert large.choices_["beside"] == "positions beside the features (150 nodes)"
+    assert large.choices_["beside"] == "positions added to the features (150 nodes)"
 
 
 @pytest.mark.parametrize("kind", ["degree", "degree-one-hot", "position"])
@@ -136,7 +136,7 @@ def test_without_edges_or_memory_there_are_no_positions() -> None:
     assert resolve_output(graph, settings, Output(), memory=needed).beside == "propagated+position"
     choices: dict[str, str] = {}
     assert resolve_output(graph, settings, Output(), memory=needed - 1, choices=choices).beside == "propagated"
-    assert choices == {"beside": "no positions beside the features (they need about 0.1 GB of 0.1 GB)"}
+    assert choices == {"beside": "no positions added to the features (they need about 0.1 GB of 0.1 GB)"}
 
 
 def test_coarse_positions_need_less_memory(monkeypatch) -> None:

@@ -89,7 +89,7 @@ def test_own_splits_are_used_and_never_mixed_up(run, blocks, monkeypatch):
     assert "already in" not in run(line).err
     with_splits(FIRST)
     one = run(f"{line} --seeds 2 --json")
-    assert "The given split, 2 trainings" in one.err
+    assert "The given split, 2 training runs" in one.err
     scores = {row["method"]: row["logistic"]["mean"] for row in one.json["rows"]}
     vectors = "embed edges.csv --nodes people.csv --label-column team --method netmf -o v.npy --device cpu"
     run(vectors)

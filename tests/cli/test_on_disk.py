@@ -1,4 +1,4 @@
-"""Commands on vectors that --memory does not hold: the same result, or one that says what was sampled."""
+"""Commands on vectors that do not fit into --memory: the same result, or one that says what was sampled."""
 
 from __future__ import annotations
 

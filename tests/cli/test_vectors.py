@@ -299,7 +299,7 @@ def test_new_nodes_of_a_grown_graph_are_placed_and_noted(run, position_model, co
 
 
 def test_position_model_refuses_an_unrelated_graph(run, refused, position_model, communities, many_graphs):
-    advice = "positions mean something only in the training graph", "train with features 'degree-one-hot'"
+    advice = "positions are only meaningful in the training graph", "train with features 'degree-one-hot'"
     write_edges("others.csv", communities.edges, name="q{}")
     refused(f"apply {position_model} others.csv -o v.npy", "no node of the training graph", *advice)
     shuffled = dict(zip(communities, np.random.default_rng(0).permutation(len(communities)).tolist(), strict=True))

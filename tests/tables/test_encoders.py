@@ -169,7 +169,7 @@ def test_a_feature_with_the_name_of_a_label_is_called_out(name):
 def test_numbers_with_a_few_other_values_are_noted():
     _, encoded = fit({"n": [*map(str, range(20)), "?"]})
     assert encoded.features[20].tolist() == [9.5, 1]
-    assert "'?' in place of a number counts as missing" in encoded.notes[1]
+    assert "'?' instead of a number counts as missing" in encoded.notes[1]
 
 
 def test_all_problem_columns_are_in_one_message(input_error):

@@ -23,4 +23,4 @@ def test_every_setting_has_a_row_with_its_default() -> None:
     assert rows == [f.name for part in (Settings, Output) for f in fields(part)]
     assert "| `layers` | node 1, graph 2 |" in table()
     assert "| `views` | adjacency,ppr |" in table()
-    assert "| `patience` | 20, or 50 if all nodes do not fit into memory |" in table()
+    assert "| `patience` | 20, or 50 if not all nodes fit into memory |" in table()

@@ -1,4 +1,4 @@
-"""What stands beside the trained codes in a vector: knowledge of the graph that needs no training.
+"""The parts of a vector in addition to the trained codes: knowledge of the graph that needs no training.
 
 Everything is compressed to its leading components, which are learned from the training graphs and saved with the model.
 """

@@ -25,28 +25,28 @@ from mvgrl.vector_space import leading_directions
 class Counts:
     """Square roots of Weisfeiler–Lehman counts, compressed to 1,024 components; and a histogram of labels and degrees.
 
-    A colour that a single graph has says nothing about others and is left out. The counts weigh little, because there
-    are more of them than of anything else, and less still if most colours are unique, as in sets of large graphs without
-    labels. The histogram weighs most: where there are few graphs, a strongly regularised classifier then uses little
-    else, and others still see the rest.
+    A colour that occurs in a single graph says nothing about other graphs and is left out. The counts have a small
+    weight, because there are more of them than of anything else, and an even smaller one if most colours are unique, as
+    in sets of large graphs without labels. The histogram has the largest weight: with few graphs, a strongly
+    regularised classifier then relies mostly on it, while other classifiers still see the rest.
     """
 
     colours: Tensor  # the columns of the counts that are used, sorted
     basis: Tensor  # colours × components
-    share: float  # of the nodes whose colour of the last round is in another graph, too
+    share: float  # of nodes whose colour in the last round also occurs in another graph
     one_hot: bool = False  # the features are one-hot encoded labels, and the first colours
     labels: Tensor | None = None  # the columns of the labels in the histogram, sorted; None: there is no histogram
 
     components: ClassVar[int] = 1024
     most_colours: ClassVar[int] = 2**14
-    columns: ClassVar[int] = 2**40  # that the colours are hashed to: enough for no two to share one
+    columns: ClassVar[int] = 2**40  # that colours are hashed to: enough to avoid collisions
     rounds: ClassVar[int] = 3
     most_labels: ClassVar[int] = 256  # in the histogram
     largest_weight: ClassVar[float] = 0.25  # of the counts, relative to the codes
 
     @classmethod
     def fit(cls, inputs: Inputs) -> Counts:
-        """Choose the colours that most of the training graphs have, and find the leading components."""
+        """Choose the most common colours of the training graphs, and find the leading components."""
         one_hot = _is_one_hot(inputs)
         graph = _with_labels(inputs) if one_hot else inputs.graph
         every, earlier = (
@@ -81,7 +81,7 @@ class Counts:
 
     @property
     def weights(self) -> list[float]:
-        """The weights of the parts: counts at most a quarter of the codes' weight, the histogram four times as much."""
+        """The weights of the parts: counts at most a quarter of the codes' weight, the histogram four times it."""
         counts = min(self.share, self.largest_weight)
         return [counts] if self.labels is None else [counts, 4.0]
 
@@ -96,7 +96,7 @@ class Counts:
         return [False] * len(self.weights)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a file holds."""
+        """Return the tensors to save in a file."""
         found = {"colours": self.colours, "basis.0": self.basis, "share": torch.tensor([self.share])}
         found |= {} if self.labels is None else {"labels": self.labels}
         return found | ({"one_hot": torch.ones(1)} if self.one_hot else {})
@@ -106,7 +106,7 @@ class Counts:
         """Rebuild from a file; older files have no histogram."""
         labels = tensors.get("labels")
         if count != (1 if labels is None else 2):
-            raise ValueError(f"there are {count} parts beside the codes")
+            raise ValueError(f"there are {count} parts in addition to the codes")
         colours, basis, share = (tensors[name] for name in ("colours", "basis.0", "share"))
         for name, columns in (("colours", colours), ("labels", labels)):
             if columns is not None and not _are_sorted(columns):
@@ -119,7 +119,7 @@ class Counts:
         return cls(colours, basis, float(share), "one_hot" in tensors, labels)
 
     def widths(self, width: int) -> list[int]:
-        """Return the columns of every part."""
+        """Return the number of columns of every part."""
         return [self.basis.shape[1]] + ([] if self.labels is None else [DEGREE_CAP + 1 + len(self.labels)])
 
     def to(self, device: torch.device | str) -> Counts:
@@ -128,7 +128,7 @@ class Counts:
 
 
 def _features(inputs: Inputs) -> sp.csr_array:
-    """Return the features of the graphs in the order of the training graphs, without stored zeros."""
+    """Return the features of the graphs, with columns in the order of training and no stored zeros."""
     graph = inputs.graph
     table = sp.csr_array(graph.features)[:, inputs.encoder.columns_of(graph)].copy()
     table.eliminate_zeros()
@@ -136,7 +136,7 @@ def _features(inputs: Inputs) -> sp.csr_array:
 
 
 def _is_one_hot(inputs: Inputs) -> bool:
-    """Whether the features are labels that were one-hot encoded, as in tables, which have no labels of nodes."""
+    """Whether the features are one-hot encoded labels, as in tables, which have no separate node labels."""
     if inputs.graph.features is None or inputs.graph.node_labels is not None:
         return False
     table = _features(inputs)
@@ -144,7 +144,7 @@ def _is_one_hot(inputs: Inputs) -> bool:
 
 
 def _with_labels(inputs: Inputs) -> Graph:
-    """Return the graphs with the column of the largest feature of each node as its label; -1 without any."""
+    """Return the graphs with the column of each node's largest feature as its label; -1 for a node without features."""
     table = _features(inputs)
     filled = np.diff(table.indptr) > 0
     labels = np.full(inputs.graph.nodes, -1)
@@ -153,13 +153,13 @@ def _with_labels(inputs: Inputs) -> Graph:
 
 
 def _shared(counts: sp.csr_array) -> float:
-    """Return how many of the counted nodes have a colour that another graph has, too."""
+    """Return how many of the counted nodes have a colour that also occurs in another graph."""
     _, position, graphs = np.unique(counts.indices, return_inverse=True, return_counts=True)
     return float(counts.data[graphs[position] > 1].sum(dtype=np.float64))
 
 
 def _most_common(counts: sp.csr_array, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the colours that most graphs have, at most so many, and the number of these graphs."""
+    """Return the ``most`` colours that occur in the most graphs, and the number of graphs with each."""
     known, graphs = np.unique(counts.indices, return_counts=True)
     order = np.argsort(-graphs, kind="stable")[:most]
     return known[order], graphs[order]

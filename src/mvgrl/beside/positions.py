@@ -1,9 +1,9 @@
-"""For nodes with features: positions in the graph, beside the features.
+"""For nodes with features: positions in the graph, in addition to the features.
 
-Positions, the features of graphs without any, tell where in the graph a node is. Beside features that say much, coarse
-ones with a small weight are enough. Features that are few or noisy tell few nodes apart, and so do codes that are
-trained on them: positions tell the rest. They belong to the training graph: in another graph they are unknown, and its
-vectors come from the features alone.
+Positions, which also replace missing features, encode where in the graph a node is. If the features are informative,
+coarse positions with a small weight are enough. Features that are few or noisy distinguish few nodes, and so do codes
+trained on them: positions distinguish the rest. They belong to the training graph: in another graph they are unknown,
+and its vectors come from the features alone.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _PREFIX = "position."  # of the tensors in a file
 class WithPositions(Propagated):
     """Raw and propagated features, and raw and propagated positions."""
 
-    columns: int = 1  # of the features that are not the same for all nodes; only needed to fit
+    columns: int = 1  # of the features that vary between nodes; only needed to fit
     encoder: PositionEncoder | None = None  # knows the positions of the training graph; None if features are positions
     unrelated: bool = False  # the features have nothing to do with the edges; only needed to fit
 
-    enough: ClassVar[int] = 128  # columns that have the full weight of features
+    enough: ClassVar[int] = 128  # columns at which features get their full weight
 
     @classmethod
     def fit(cls, inputs: Inputs) -> WithPositions:
@@ -72,9 +72,10 @@ class WithPositions(Propagated):
     def weights(self) -> list[float]:
         """The weight of every part: propagated features of all views together 0.7 or less, positions 0.35 or 0.5.
 
-        Positions weigh 0.5 beside features that say little. Features weigh less the fewer columns they have. A single
-        column varies in one direction only: with the weight of a wide table, it would decide all distances. Raw
-        features weigh more if they are unrelated to the edges: if edges join nodes at random, nothing else is of use.
+        Positions have weight 0.5 if the features are uninformative. The fewer columns features have, the smaller is
+        their weight. A single column varies in one direction only: with the weight of a wide table, it would dominate
+        all distances. Raw features have a larger weight if they are unrelated to the edges: if edges join nodes at
+        random, nothing else is useful.
         """
         if self.encoder is None:
             return super().weights
@@ -95,17 +96,17 @@ class WithPositions(Propagated):
 
     @property
     def by_share(self) -> list[bool]:
-        """Which parts are weighted by what survives propagation: features; positions are smooth.
+        """Which parts are weighted by what survives propagation: features, but not positions, which are smooth.
 
-        Raw features that say little keep their weight for graphs whose edges join unrelated nodes: nothing survives
-        there.
+        Uninformative raw features keep their weight, for graphs whose edges join unrelated nodes: there, nothing
+        survives.
         """
         if self.encoder is None:
             return super().by_share
         return [not self.say_little] + [True] * (len(self.bases) - 1) + [False] * self._count
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a file holds."""
+        """Return the tensors to save in a file."""
         arrays = {} if self.encoder is None else self.encoder.to_arrays()
         return super().tensors() | {_PREFIX + name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
@@ -123,7 +124,7 @@ class WithPositions(Propagated):
         return cls(features.bases, features.positions, features.raw, encoder=encoder)
 
     def widths(self, width: int) -> list[int]:
-        """Return the columns of every part, for features of ``width`` columns."""
+        """Return the number of columns of every part, for features of ``width`` columns."""
         return super().widths(width) + ([] if self.encoder is None else [self.encoder.width] * self._count)
 
     @property

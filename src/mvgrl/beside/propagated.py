@@ -25,7 +25,7 @@ class Propagated:
     Positions are components already, and all of them are kept.
     """
 
-    bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features as they are
+    bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features unchanged
     positions: bool = False  # whether the features are positions in the graph
     raw: bool = True  # whether the first part is the raw features; False only in older files
 
@@ -70,7 +70,7 @@ class Propagated:
         return [not self.positions] * len(self.bases)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a file holds."""
+        """Return the tensors to save in a file."""
         return {f"basis.{part}": basis for part, basis in enumerate(self.bases) if basis is not None}
 
     @classmethod
@@ -81,7 +81,7 @@ class Propagated:
         """
         positions, raw = are_positions(settings.features), count == len(settings.views) + 1
         if not raw and count != len(settings.views):
-            raise ValueError(f"there are {count} parts beside the codes of {len(settings.views)} views")
+            raise ValueError(f"there are {count} parts in addition to the codes of {len(settings.views)} views")
         names = [f"basis.{part}" for part in range(count)]
         if width <= cls.components or (positions and names[0] not in tensors):
             return cls((None,) * count, positions, raw)
@@ -90,7 +90,7 @@ class Propagated:
         return cls(tuple(tensors[name] for name in names), positions, raw)
 
     def widths(self, width: int) -> list[int]:
-        """Return the columns of every part, for features of ``width`` columns."""
+        """Return the number of columns of every part, for features of ``width`` columns."""
         return [width if basis is None else basis.shape[1] for basis in self.bases]
 
     def to(self, device: torch.device | str) -> Propagated:

@@ -182,7 +182,7 @@ def _stored_run(
 def _of_method(
     model: Path, graph: str, source: Source, written: Written, console: Console
 ) -> tuple[Embeddings, dict[str, Any]]:
-    """Return the saved vectors of another method than MVGRL, if this is the graph that they were made for."""
+    """Return the saved vectors of a method other than MVGRL, if this is the graph that they were made for."""
     from mvgrl.cli.inputs import open_graph
     from mvgrl.cli.running import sizes, table_of
     from mvgrl.method_vectors import load_vectors

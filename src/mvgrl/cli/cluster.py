@@ -37,11 +37,12 @@ def run(
     ```
 
     Writes id and cluster; cluster 0 is the largest. Prints the size of each cluster, its most central ids, and its
-    silhouette: from -1 to 1, high if its vectors are closer to each other than to other clusters. auto is the number
-    from 2 to --max-k with the highest silhouette on a random sample of at most 5,000 vectors, the smaller one in a tie.
-    Silhouettes are computed on such a sample too. The same --seed gives the same clusters.
+    silhouette: from -1 to 1, high if its vectors are closer to each other than to other clusters. auto chooses the
+    number from 2 to --max-k with the highest silhouette on a random sample of at most 5,000 vectors, and the smaller
+    number in case of a tie. The printed silhouettes are also computed on such a sample. The same --seed gives the same
+    clusters.
 
-    Vectors that --memory does not hold stay on disk, and K-Means goes over them block by block.
+    Vectors that do not fit into --memory stay on disk, and K-Means processes them block by block.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def _outcome(table: Embeddings, found: Clusters, output: Path, seed: int) -> dic
 
 
 def _as_text(table: Embeddings, found: Clusters, most: int | None) -> str:
-    """One line per cluster, and the mean silhouette; at most so many vectors are compared with their mean."""
+    """One line per cluster, and the mean silhouette; ``most`` limits the vectors per cluster that are compared."""
     from mvgrl.cli.lines import aligned
     from mvgrl.clusters import central_rows
 

@@ -37,16 +37,16 @@ def run(
         str | None,
         flag("Number of random splits (10; graphs and links 3), public, or a table: id, and a column per split."),
     ] = None,
-    seeds: Annotated[int | None, flag("Trainings per split (1; with --splits public 5).", converter=whole)] = None,
+    seeds: Annotated[int | None, flag("Training runs per split (1; 5 with --splits public).", converter=whole)] = None,
     epochs: Annotated[
-        int | None, flag("At most so many epochs for every method that trains, for a quick look.", converter=whole)
+        int | None, flag("Maximum number of epochs for every method that trains, for a quick look.", converter=whole)
     ] = None,
     output: Annotated[Path | None, flag("A web page with the table and a plot: .html or .md.", alias="-o")] = None,
     ledger: Annotated[
         Path | None,
-        flag("The file of finished runs, which are not repeated (beside the page, else compare.jsonl)."),
+        flag("The file of finished runs, which are not repeated (next to the page, else compare.jsonl)."),
     ] = None,
-    retry_failed: Annotated[bool, flag("Run again the methods that failed.")] = False,
+    retry_failed: Annotated[bool, flag("Rerun the methods that failed.")] = False,
     source: Source = Source(),  # noqa: B008 (frozen)
     device: Device = None,
     cluster: Cluster = None,
@@ -71,11 +71,12 @@ def run(
     trained on every split. Nodes without a label are in the graph, but in no split. Without labels, edges are hidden
     and predicted as in mvgrl links, and the stability of clusters is measured.
 
-    A table of splits has train, validation (or val) or test per node in every column, or nothing for a node in no part.
+    In a table of splits, every column has train, validation (or val) or test per node, or is empty for a node that is
+    not used.
 
-    The best score is marked, and those that a paired t-test over the splits cannot tell from it. Every method runs in a
-    process of its own, so a method that fails or runs out of memory is a row with its reason. An interrupted comparison
-    continues when the same command is run again.
+    The best score is marked, and so are those that a paired t-test over the splits cannot distinguish from it. Every
+    method runs in its own process, so one that fails or runs out of memory becomes a row with the reason. An
+    interrupted comparison continues when the same command is run again.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def run(
     if output is not None:
         console.note(f"wrote {output}")
     if any(row.failed for row in rows):
-        console.note("--retry-failed runs the methods that failed again")
+        console.note("--retry-failed reruns the methods that failed")
 
 
 def _splits(text: str | None, dataset: Dataset, named: NamedGraph, labels: str) -> int | str | Splits | None:

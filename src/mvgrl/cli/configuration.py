@@ -59,7 +59,7 @@ def _check_type(key: str, value: Any) -> None:
 def write_config(settings: Settings, output: Output, seed: int, device: str, columns: str | None = None) -> str:
     """One setting per line, with its help text; :func:`read_config` reads it back.
 
-    ``columns`` of the node table stand in place of the kind of features, if they were chosen.
+    ``columns`` of the node table replace the kind of features, if they were chosen.
     """
     lines = []
     for part in (settings, output):
@@ -69,7 +69,7 @@ def write_config(settings: Settings, output: Output, seed: int, device: str, col
             value = [_view_text(view) for view in values["views"]] if f.name == "views" else values[f.name]
             if value is not None:  # left open
                 lines.append((f"{f.name} = {json.dumps(value)}", spec_of(f).help))
-    lines.append((f"seed = {seed}", "Seed of all randomness."))
+    lines.append((f"seed = {seed}", "Random seed."))
     lines.append((f"device = {json.dumps(device)}", "auto, cpu, cuda, …"))
     return "".join(f"{line:<44}  # {help}\n" for line, help in lines)
 

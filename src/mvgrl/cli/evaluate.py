@@ -66,10 +66,10 @@ def run(
     regression: ridge regression of numbers, with the same splits; it is the default where labels are numbers with
     fractions and more than 10 different values, or whole numbers with more than 100.
     clustering: K-Means with one cluster per class, compared with the classes.
-    svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent, NMI, ARI and R² are at
-    most 1; each is reported as mean and standard deviation. Rows without a label are not scored.
+    svm: a linear SVM with nested cross-validation. Accuracy and macro-F1 are in percent; NMI, ARI and R² are at
+    most 1. Each is reported as mean and standard deviation. Rows without a label are not scored.
 
-    Of vectors that --memory does not hold, a random sample of the labelled rows is scored, and a note says so.
+    If the vectors do not fit into --memory, a random sample of the labelled rows is scored, and a note says so.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _kept(table: Embeddings, names: np.ndarray, free: int, seed: int, console: C
     known = np.flatnonzero(is_known(names))
     if len(known) > most:
         known = np.sort(np.random.default_rng(seed).choice(known, most, replace=False))
-        console.note(f"scored on a random sample of {most:,} of the labelled rows, which is what memory holds")
+        console.note(f"scored on a random sample of {most:,} of the labelled rows, as many as fit into memory")
     return known
 
 

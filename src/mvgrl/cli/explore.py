@@ -25,31 +25,33 @@ def run(
     /,
     *,
     output: Annotated[Path | None, flag("The page: .html.", alias="-o")] = None,
-    serve: Annotated[bool, flag("Serve the page on this computer instead, for vectors too many for a file.")] = False,
+    serve: Annotated[
+        bool, flag("Serve the page on this computer instead, for more vectors than fit into a file.")
+    ] = False,
     labels: Annotated[str | None, flag("A table (id, and any columns), or the name of a dataset.")] = None,
     id_column: Annotated[str | None, flag("The id column of the labels (id).")] = None,
     label_column: Annotated[str | None, flag("Colour by this column first (label, else the first classes).")] = None,
     graph: Annotated[str | None, flag("The graph, whose edges are drawn: as in mvgrl embed.")] = None,
     nodes: Annotated[
-        Path | None, flag("With a model: the table of nodes, as in mvgrl apply; it is also --labels.")
+        Path | None, flag("With a model: the table of nodes, as in mvgrl apply; it also serves as --labels.")
     ] = None,
-    compare: Annotated[Path | None, flag("Other vectors of the same ids, on a second map beside the first.")] = None,
+    compare: Annotated[Path | None, flag("Other vectors of the same ids, on a second map next to the first.")] = None,
     model: Annotated[Path | None, flag("The model's folder: its loss curve, choices and card are shown.")] = None,
     method: Annotated[
-        str, flag("tsne or umap (neighbours stay neighbours), or pca (at once).", name=("--method", "--layout"))
+        str, flag("tsne or umap (neighbours stay neighbours), or pca (fast).", name=("--method", "--layout"))
     ] = "tsne",
-    x: Annotated[str | None, flag("With --y: columns with coordinates, in place of a layout.")] = None,
+    x: Annotated[str | None, flag("With --y: columns with coordinates, instead of a layout.")] = None,
     y: Annotated[str | None, flag("See --x.")] = None,
     neighbors: Annotated[
-        int | None, flag("Nearest vectors listed per point (10; beyond 100,000 points 5).", converter=whole)
+        int | None, flag("Nearest vectors listed per point (10; 5 beyond 100,000 points).", converter=whole)
     ] = None,
-    parquet: Annotated[Path | None, flag("Write id, x, y, neighbors and the columns to a .parquet file too.")] = None,
+    parquet: Annotated[Path | None, flag("Also write id, x, y, neighbors and the columns to a .parquet file.")] = None,
     title: Annotated[str | None, flag("The title of the page (the name of the vectors' file).")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,
     common: Common = Common(),  # noqa: B008 (frozen)
 ) -> None:
-    """Write a page to look at vectors in: a map with colours, search, neighbours and groups.
+    """Write a page to explore vectors: a map with colours, search, neighbours and groups.
 
     ```
     mvgrl explore vectors.parquet --labels nodes.csv -o page.html
@@ -59,12 +61,12 @@ def run(
     mvgrl explore vectors.parquet --labels nodes.csv --layout pca --serve
     ```
 
-    The page is one file: it opens by double-click, needs no network and can be mailed. Points are coloured and sized by
-    the columns of --labels; a click lists the nearest vectors, by cosine. Beyond 100,000 points, tsne and umap place a
-    sample, and the others go beside their neighbours; umap needs pip install 'mvgrl[umap]'. With --compare, the share
-    of common neighbours per point is a column. A model in place of the vectors embeds --graph, as in mvgrl apply. If
-    the vectors are of graphs, --graph draws each graph small on hover.
-    --serve prints an address of this computer with a secret in it; Ctrl-C ends it.
+    The page is one file: it opens with a double-click, needs no network and can be mailed. Points are coloured and
+    sized by the columns of --labels; a click lists the nearest vectors, by cosine. Beyond 100,000 points, tsne and umap
+    place a sample, and the others are placed next to their neighbours; umap needs pip install 'mvgrl[umap]'. With
+    --compare, the share of common neighbours per point is a column. If a model is given instead of vectors, it embeds
+    --graph, as in mvgrl apply. If the vectors are of graphs, --graph shows a small drawing of each graph on hover.
+    --serve prints an address on this computer that contains a secret; Ctrl-C stops the server.
 
     Parameters
     ----------
@@ -155,7 +157,7 @@ def _check_model_flags(
     if by_model and graph is None:
         raise SettingsError(f"{vectors} is a model, which embeds a graph{_trained_on(vectors)}; add --graph GRAPH")
     if by_model and model is not None:
-        raise SettingsError(f"{vectors} is itself a model, which is shown; omit --model")
+        raise SettingsError(f"{vectors} is itself the model that is shown; omit --model")
     if nodes is not None and not by_model:
         raise SettingsError(f"--nodes is for a model that embeds a graph, and {vectors} has vectors; use --labels")
 
@@ -224,7 +226,7 @@ def _add_dataset(gathered: Gathered, name: str, data_root: Path | None, console:
 
 
 def _coordinates(gathered: Gathered, vectors: Path, x: str, y: str) -> Any:
-    """Return the coordinates that were brought along, in the labels or beside the vectors."""
+    """Return the coordinates given as columns of the labels or of the table of vectors."""
     import numpy as np
 
     from mvgrl.explorer.gather import Gathered
@@ -291,7 +293,7 @@ def _serve(contents: Contents, gathered: Gathered, other: Any, console: Console)
 
     with Server(contents, [gathered.embeddings.vectors, *([] if other is None else [other])]) as server:
         console.result({"address": server.address}, server.address)
-        console.note("open this address in a browser on this computer; Ctrl-C ends it")
+        console.note("open this address in a browser on this computer; Ctrl-C stops the server")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

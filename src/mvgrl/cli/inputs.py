@@ -98,7 +98,7 @@ def is_dataset(text: str) -> bool:
 
 
 def _check_path(text: str) -> None:
-    """Reject a misspelt dataset name and a model in place of a graph."""
+    """Reject a misspelt dataset name, and a model given instead of a graph."""
     from mvgrl.datasets import DATASETS
 
     path = Path(text)

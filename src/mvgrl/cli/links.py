@@ -28,9 +28,9 @@ def run(
     /,
     *,
     splits: Annotated[int, flag("Number of random splits of the edges (5).", converter=whole)] = SPLITS,
-    test_fraction: Annotated[float, flag("Share of the edges that is held out for the test (0.1).")] = 0.1,
+    test_fraction: Annotated[float, flag("Share of the edges to hold out for testing (0.1).")] = 0.1,
     top: Annotated[
-        int | None, flag("Also list so many likely missing edges of the whole graph.", converter=whole)
+        int | None, flag("Also list this many likely missing edges of the whole graph.", converter=whole)
     ] = None,
     output: Annotated[Path | None, flag("Where to write them: .csv, .tsv or .parquet (--top 100).", alias="-o")] = None,
     source: Source = Source(),  # noqa: B008 (frozen)
@@ -47,14 +47,14 @@ def run(
     mvgrl links edges.csv --nodes nodes.csv --top 100 -o links.csv
     ```
 
-    In every split, 10 % of the edges are for the test and 10 % of the others for validation; the graph that is embedded
-    has neither of them. Our vectors (their cosine, and a logistic model of their products) are compared with what needs
-    no vectors: Adamic–Adar, common neighbours and the product of degrees. The combined model weighs all of them. AUC,
-    average precision and Hits@50 are on the test edges and as many pairs without an edge, as mean and standard
-    deviation over the splits.
+    In every split, 10 % of the edges are held out for testing and 10 % of the rest for validation; the graph that is
+    embedded contains neither. Our vectors (their cosine, and a logistic model of their products) are compared with
+    scores that need no vectors: Adamic–Adar, common neighbours and the product of degrees. The combined model weights
+    all of them. AUC, average precision and Hits@50 are computed on the test edges and as many pairs without an edge,
+    and reported as mean and standard deviation over the splits.
 
     --top trains once more, on the whole graph, and scores pairs at distance two and the ten nearest nodes of every
-    node by the model that ranks validation edges best among other pairs at distance two.
+    node with the model that ranks validation edges best among other pairs at distance two.
 
     Parameters
     ----------

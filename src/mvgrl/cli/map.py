@@ -26,7 +26,7 @@ def run(
         str, flag("tsne or umap (neighbours stay neighbours), or pca (fast).", name=("--method", "--layout"))
     ] = "tsne",
     colours: Annotated[str, flag("auto, classes (a colour per label) or scale (for numbers).")] = "auto",
-    names: Annotated[bool | None, Parameter(help="Write the ids beside the points, if there are at most 60.")] = None,
+    names: Annotated[bool | None, Parameter(help="Write the ids next to the points, if there are at most 60.")] = None,
     title: Annotated[str | None, flag("A title above the map.")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
     seed: Seed = None,
@@ -42,12 +42,12 @@ def run(
     mvgrl map vectors.parquet --labels ages.csv --layout umap -o map.pdf
     ```
 
-    Points that are close on the map have similar vectors. Tables of more than 10,000 rows are sampled at random. Up to
-    60 points have their ids beside them. Labels have a colour each, but numbers with more than 12 different values that
-    are not all integers have a colour scale; --colours decides otherwise. --layout umap needs pip install
-    'mvgrl[umap]'.
+    Points that are close on the map have similar vectors. Tables of more than 10,000 rows are sampled at random. If
+    there are at most 60 points, their ids are written next to them. Every label has its own colour, but numbers with
+    more than 12 different values that are not all integers have a colour scale; --colours overrides this. --layout umap
+    needs pip install 'mvgrl[umap]'.
 
-    Vectors that --memory does not hold stay on disk; only those of the sample are read.
+    Vectors that do not fit into --memory stay on disk; only those of the sample are read.
 
     Parameters
     ----------

@@ -38,12 +38,12 @@ def run(
     mvgrl neighbors vectors.parquet -k 3 -- -17
     ```
 
-    Up to a million vectors, all are compared; beyond, usearch (pip install 'mvgrl[search]') finds almost all of the
-    nearest. Ties are in the order of the table. A vector of zeros has no direction and is nobody's neighbour. If the
-    table has a column graph, neighbours may be in any graph; an id that several graphs have needs --graph; in a
-    bipartite graph, an id that both sides have needs --side.
+    Up to a million vectors, all are compared; beyond that, usearch (pip install 'mvgrl[search]') finds almost all of
+    the nearest. Ties are in the order of the table. A vector of zeros has no direction and is nobody's neighbour. If
+    the table has a column graph, neighbours may be in any graph; an id that occurs in several graphs needs --graph. In
+    a bipartite graph, an id that occurs on both sides needs --side.
 
-    Vectors that --memory does not hold stay on disk and are compared block by block, exactly.
+    Vectors that do not fit into --memory stay on disk and are compared block by block, exactly.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def run(
 
     table, _ = open_vectors(vectors, memory, console, id_column)
     if table.on_disk and approximate:
-        raise SettingsError("--approximate needs an index of all vectors in memory; omit it, or use --memory with more")
+        raise SettingsError("--approximate needs an index of all vectors in memory; omit it, or give more --memory")
     rows = _rows(table, list(dict.fromkeys(ids)), {"graph": graph, "side": side}, vectors)
     with console.busy("searching"):
         found = nearest(
@@ -130,7 +130,7 @@ def _rows(table: Embeddings, ids: list[str], chosen: dict[str, str | None], path
 
 
 def _groups(table: Embeddings) -> tuple[str, np.ndarray | None]:
-    """Return what tells equal ids apart: the graphs of the nodes, the sides of a bipartite graph, or nothing."""
+    """Return what distinguishes equal ids: the graphs of the nodes, the sides of a bipartite graph, or nothing."""
     return ("side", table.sides) if table.sides is not None else ("graph", table.graph_ids)
 
 

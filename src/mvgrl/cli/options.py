@@ -15,7 +15,7 @@ from mvgrl.settings import OutputFields, TaskField, TrainingFields, default_text
 
 GENERAL = Group("General", sort_key=9)
 GRAPH = Group("The graph", sort_key=1)
-SETTINGS = Group("Settings", help="What is not given is chosen for the graph.", sort_key=2)
+SETTINGS = Group("Settings", help="Settings that are not given are chosen for the graph.", sort_key=2)
 VECTORS = Group("Vectors", help="How vectors are made from a trained model.", sort_key=3)
 
 Output = Annotated[Path, Parameter(name=("--output", "-o"))]
@@ -36,7 +36,7 @@ def listed(text: str) -> list[str]:
 
 
 def whole(kind: Any, tokens: Sequence[Token]) -> int:
-    """An integer as it is written; the default parser would round 1.5 to 2."""
+    """An integer exactly as written; the default parser would round 1.5 to 2."""
     try:
         return int(tokens[0].value)
     except ValueError:
@@ -49,7 +49,7 @@ MethodName = Annotated[
 ]
 MemoryLimit = Annotated[
     str | None,
-    flag("Memory to keep within, such as 4GB; a graph from mvgrl import may be larger (the machine's).", group=GENERAL),
+    flag("Memory limit, such as 4GB; a graph from mvgrl import may be larger (the machine's).", group=GENERAL),
 ]
 Overwrite = Annotated[bool, flag("Replace the ids table of a .npy output even if it belongs to something else.")]
 CsvSafe = Annotated[
@@ -91,18 +91,18 @@ class Source:
     ] = None
     weight_column: Annotated[str | None, flag("Column of the edges with the weights (weight).", group=GRAPH)] = None
     separator: Annotated[
-        str | None, flag("Between the columns of the edges: , ; | tab or space (recognised).", group=GRAPH)
+        str | None, flag("Separator between the columns of the edges: , ; | tab or space (detected).", group=GRAPH)
     ] = None
     no_header: Annotated[bool, flag("The first line of the edges is an edge, not column names.", group=GRAPH)] = False
     bipartite: Annotated[
-        bool, flag("The two columns hold different things, even where their ids coincide.", group=GRAPH)
+        bool, flag("The two columns hold different kinds of nodes, even where their ids coincide.", group=GRAPH)
     ] = False
     ignore: Annotated[
         str | None, flag("Columns of the node table that are not features, such as name,url.", group=GRAPH)
     ] = None
     text_column: Annotated[
         tuple[str, ...],
-        flag("A column of the node table that is text, whatever it looks like; repeatable.", group=GRAPH),
+        flag("A column of the node table to treat as text, whatever it looks like; repeatable.", group=GRAPH),
     ] = ()
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).", group=GRAPH)] = None
 
@@ -134,9 +134,9 @@ Memory = Annotated[str | None, flag("Memory to use, such as 4GB (a quarter of th
 LARGEST_SEED = 2**32 - 1  # the largest that NumPy and scikit-learn accept
 Seed = Annotated[
     int | None,
-    flag("Seed of all randomness (0).", group=GENERAL, converter=whole, validator=Number(gte=0, lte=LARGEST_SEED)),
+    flag("Random seed (0).", group=GENERAL, converter=whole, validator=Number(gte=0, lte=LARGEST_SEED)),
 ]
-Device = Annotated[str | None, flag("auto, cpu, cuda, cuda:1, …; auto is a GPU if there is one.", group=GENERAL)]
+Device = Annotated[str | None, flag("auto, cpu, cuda, cuda:1, …; auto uses a GPU if there is one.", group=GENERAL)]
 
 
 Cluster = Annotated[
@@ -154,7 +154,7 @@ class Elsewhere:
     trainers: Annotated[
         int,
         flag(
-            "Processes of the cluster that train together (1); their number changes the result.",
+            "Number of cluster processes that train together (1); it changes the result.",
             group=GENERAL,
             converter=whole,
             validator=Number(gte=1),
@@ -165,18 +165,18 @@ class Elsewhere:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Recorded:
-    """The flags of the verbs that train: where every epoch is written while it runs."""
+    """The flags of the verbs that train: where every epoch is recorded while training."""
 
     history: Annotated[
         Path | None, flag("Write the loss of every epoch to a .csv file while training.", group=GENERAL)
     ] = None
     tensorboard: Annotated[
         Path | None,
-        flag("Write it to this folder for TensorBoard too; needs pip install 'mvgrl[tensorboard]'.", group=GENERAL),
+        flag("Also write it to this folder for TensorBoard; needs pip install 'mvgrl[tensorboard]'.", group=GENERAL),
     ] = None
 
 
-# What flags accept beyond their settings.
+# What flags accept in addition to the values of their settings.
 _MORE_HELP = {"features": " Or columns of the node table, such as age,city; a name that is both is refused."}
 
 

@@ -59,7 +59,7 @@ class StoredRun:
         return self.trained
 
     def embed(self, output: Path) -> tuple[int, int]:
-        """Do all of it, and write the vectors; return their number and length."""
+        """Run the whole job, and write the vectors; return their number and length."""
         with self._elsewhere() as elsewhere:
             trained = self.fit()
             if elsewhere is not None:
@@ -69,7 +69,7 @@ class StoredRun:
         return self.job.write(output, vectors)
 
     def compose(self) -> Trained:
-        """Train, and fit how vectors are made, as a saved model has it."""
+        """Train, and fit the composition of the vectors, as stored in a saved model."""
         trained = self.fit()
         if self.job.output.composed:
             with _bars(self.console) as self.job.progress:
@@ -135,7 +135,7 @@ def opened(graph: str, source: Source) -> StoredGraph | None:
 
     for name in reading(source):
         flag = {"header": "no-header", "text": "text-column"}.get(name, name.replace("_", "-"))
-        raise SettingsError(f"{graph} has its nodes and edges since mvgrl import; omit --{flag}")
+        raise SettingsError(f"{graph} already has its nodes and edges from mvgrl import; omit --{flag}")
     found = StoredGraph.open(graph)
     return found if found.count == 1 else None
 

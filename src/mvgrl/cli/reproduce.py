@@ -38,7 +38,7 @@ def run(
         flag("Worker processes (as many as the machine has cores and memory for).", converter=whole),
     ] = None,
     plot: Annotated[Path | None, flag("Also plot a sweep or ablation-batch-size, as .svg.")] = None,
-    retry_failed: Annotated[bool, flag("Run again the runs that failed.")] = False,
+    retry_failed: Annotated[bool, flag("Repeat the runs that failed.")] = False,
     ledger: Annotated[Path | None, flag("The file of runs (results/runs.jsonl).")] = None,
     recipes: Annotated[Path | None, flag("A folder of recipes, node/ and graph/DATASET.toml (ours).")] = None,
     data_root: Annotated[Path | None, flag("A folder with named datasets (or set MVGRL_DATA).")] = None,
@@ -74,7 +74,7 @@ def run(
         node-slips (where the paper's text and code differ, one thing at a time), ablation-bounds, -modes, -views,
         -readouts, -encoders, -view-count, -batch-size, -negatives or -regularisers; sweep-alpha (of ppr), -t (of
         heat), -top-k (entries of ppr kept per row), -hidden (size), -layers or -labels (share of the labels used
-        for training); default-vectors (what embed gives without any setting, beside free alternatives),
+        for training); default-vectors (what embed gives without any setting, next to free alternatives),
         -vectors-random (on random splits), -vectors-structure, -vectors-structure-random (without features),
         default-sizes, -sizes-random (their length) or default-graph-vectors; arena-nodes, arena-clusters or
         arena-graphs (every system of the paper's Tables 2, 3 and 4, run alike); all (the main tables, then all
@@ -139,7 +139,7 @@ def run(
 
 
 def _all(lines: Ledger, options: dict[str, Any], console: Console) -> None:
-    """Run all experiments, and print each table as soon as it is there."""
+    """Run all experiments, and print each table as soon as it is complete."""
     from mvgrl.experiments.catalogue import EXPERIMENTS
     from mvgrl.experiments.reproduce import reproduce_all
     from mvgrl.reports.terminal import as_text
@@ -169,7 +169,7 @@ def _as_list(rows: list[dict[str, Any]]) -> str:
 
 
 def _as_share(covered: dict[str, tuple[int, int]]) -> str:
-    """Say how many numbers of the paper's tables have one of ours beside them.
+    """Say how many numbers in the paper's tables have one of ours next to them.
 
     >>> _as_share({"arena-nodes": (2, 4), "arena-graphs": (1, 2)})
     'systems of the paper that were run: arena-nodes 2 of 4 numbers, arena-graphs 1 of 2 numbers; 50 % of all'

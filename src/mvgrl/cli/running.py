@@ -108,7 +108,7 @@ def prepare(request: Request, console: Console) -> Job:
 def prepare_any(request: Request, console: Console) -> Job | StoredRun:
     """Do the same unless the graph is on disk and does not fit into memory; what is returned is then a job out of core.
 
-    The work of such a job is kept beside its output.
+    The work of such a job is kept next to its output.
     """
     check_trainers(request.elsewhere)
     with spelled_as_flags(given(request.chosen)):
@@ -237,7 +237,7 @@ def _check_task(graph: str, named: NamedGraph, task: str | None) -> None:
 
 
 def checkpoint_of(output: Path) -> Path:
-    """Where the checkpoint of a run is kept: beside its output, or beside the file or folder a link points to."""
+    """Where the checkpoint of a run is kept: next to its output, or next to the file or folder a link points to."""
     output = Path(os.path.realpath(output)) if output.is_symlink() else output
     return output.with_name(f"{output.name}.checkpoint")
 
@@ -315,7 +315,7 @@ def table_of(named: NamedGraph, vectors: np.ndarray, task: str, used: TableEncod
 
 
 def made_by_method(job: Job, *, resume: bool) -> MethodVectors:
-    """Make the vectors of another method than MVGRL."""
+    """Make the vectors of a method other than MVGRL."""
     from mvgrl.method_vectors import MethodVectors
 
     assert job.method is not None

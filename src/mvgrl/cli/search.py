@@ -26,7 +26,7 @@ def run(
     /,
     *,
     output: Annotated[Path, flag("The recipe: a .toml file for --config.", alias="-o")],
-    trials: Annotated[int, flag("How many settings to try (30).", converter=whole)] = TRIALS,
+    trials: Annotated[int, flag("Number of trials (30).", converter=whole)] = TRIALS,
     labels: Annotated[
         str | None, flag("A table (id, label); by default the label column of --nodes, or of the dataset; or none.")
     ] = None,
@@ -46,12 +46,12 @@ def run(
 
     The recipe is for --config: mvgrl embed edges.csv --config recipe.toml -o vectors.parquet.
 
-    Every trial trains with other settings: the diffusion (ppr or heat, and its strength), layers, hidden and
-    learning_rate, for many graphs also batch_size and readout. Settings that are given as flags or with --config stay
-    as they are. The first trial has the default settings. Trials are scored by the accuracy of a classifier in five
-    folds of the labels; give only labels that may be used, not those of a test set. Of a dataset with a public split,
-    only train and validation nodes are used. Without labels, a tenth of the edges is hidden, and the score is how well
-    the vectors predict them.
+    Every trial trains with different settings: the diffusion (ppr or heat, and its strength), layers, hidden and
+    learning_rate, and for many graphs also batch_size and readout. Settings given as flags or with --config stay fixed.
+    The first trial uses the default settings. Trials are scored by the accuracy of a classifier in five folds of the
+    labels; give only labels that may be used, not those of a test set. For a dataset with a public split, only train
+    and validation nodes are used. Without labels, a tenth of the edges is hidden, and the score is how well the vectors
+    predict them.
 
     Finished trials are in RECIPE.trials.jsonl; an interrupted search continues when the same command is run again, and
     a larger --trials adds to it.

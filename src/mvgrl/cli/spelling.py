@@ -12,8 +12,8 @@ from mvgrl.errors import InputError, SettingsError
 def as_flags(message: str, names: Iterable[str]) -> str:
     """Return a message with the given parameters spelled as flags, except inside quotes.
 
-    A parameter whose name is an ordinary word is only replaced at the beginning. ``id_column=`` stays: it is how Python
-    spells it, beside the flag.
+    A parameter whose name is an ordinary word is only replaced at the beginning. ``id_column=`` stays: it is the
+    spelling in Python, given next to the flag.
 
     >>> as_flags("batch_size is 0; choose one with id_column, not 'id_column'", ("batch_size", "id_column"))
     "--batch-size is 0; choose one with --id-column, not 'id_column'"

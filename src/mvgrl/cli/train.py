@@ -38,9 +38,9 @@ def run(
     ```
 
     The model is a folder: config.json, model.safetensors and a README.md that says what it was trained on. An
-    interrupted run (Ctrl-C, kill) continues with --resume. A model that exists is only replaced with --overwrite.
-    --history and --tensorboard write every epoch while it runs; a resumed training continues them.
-    Other methods than MVGRL cannot embed new nodes: what is saved are their vectors, for mvgrl apply on the same graph.
+    interrupted run (Ctrl-C, kill) continues with --resume. An existing model is only replaced with --overwrite.
+    --history and --tensorboard record every epoch during training; a resumed run continues the records.
+    Methods other than MVGRL cannot embed new nodes: their vectors are saved instead, for mvgrl apply on the same graph.
 
     Parameters
     ----------

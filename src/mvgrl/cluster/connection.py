@@ -80,7 +80,7 @@ def cpus_of_a_machine(ray: Any) -> int:
 
 
 def result_of(ray: Any, reference: Any) -> Any:
-    """Return the result of a task; its own error is raised as it is, and a lost machine is an error of the machine."""
+    """Return the result of a task; its own error is raised unchanged, and a lost machine is a machine error."""
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:

@@ -193,7 +193,7 @@ def _logistic(columns: np.ndarray, truth: np.ndarray, strength: float) -> Linear
 
     # One thread: the result does not depend on the number of cores.
     with one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # weak regularisation; a candidate as it is
+        warnings.simplefilter("ignore", ConvergenceWarning)  # weak regularisation; still a candidate
         model = LogisticRegression(C=strength, max_iter=300).fit(columns, truth)
     return Linear(model.coef_[0].astype(np.float64), float(model.intercept_[0]), strength)
 

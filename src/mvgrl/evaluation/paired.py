@@ -19,10 +19,10 @@ def paired_p_value(
 
     Entry i of both are scores on split i. Random splits of the same nodes overlap, so their scores are correlated, and
     a plain t-test would find differences too often. The variance of the mean difference over J splits is estimated as
-    S²·(1/J + r) in place of S²/J. In the paper, r = test / train for splits with a small test part, whose choice is
+    S²·(1/J + r) instead of S²/J. In the paper, r = test / train for splits with a small test part, whose choice is
     what varies most; r / (1 + r) is the share of it that two splits have in common. Where the train part is the smaller
     one, as in 10 % train and 80 % test nodes, it is the part that varies most, and r = train / test. ``parts`` are the
-    sizes of the two in any order; None if the runs share the same split and are independent trainings: then r = 0.
+    sizes of the two in any order; None if the runs share the same split and are independent training runs: then r = 0.
 
     None if there are fewer than three splits. Without any spread, the p-value is 1 for equal scores and 0 for others.
 

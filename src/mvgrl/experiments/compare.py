@@ -73,7 +73,7 @@ def compare(
 ) -> list[Row]:
     """Run what is missing from the ledger, and return a row per contender, the best first.
 
-    Each method runs in a process of its own, unless ``separate`` is false: then its peak memory is not measured, and a
+    Each method runs in its own process, unless ``separate`` is false: then its peak memory is not measured, and a
     program that is killed for lack of memory takes everything with it. ``pool`` starts all of them elsewhere, such as
     on a cluster. ``tell`` is called with a line about what will be done and one per contender; ``busy`` with what is
     being done.
@@ -234,7 +234,7 @@ def _p_value(contest: Contest, mine: dict[int, float], best: dict[int, float]) -
 
 
 def _per_split(contest: Contest, values: dict[int, float]) -> dict[int, float]:
-    """Return the mean over the trainings of each split, which are what the test compares."""
+    """Return the mean over the training runs of each split; the test compares these means."""
     found: dict[int, list[float]] = {}
     for run, value in values.items():
         found.setdefault(run % contest.stride if contest.stride > 1 else run, []).append(value)

@@ -81,7 +81,7 @@ class Contest:
 
     @property
     def stride(self) -> int:
-        """How many numbers of runs belong to a training seed."""
+        """The number of run numbers that belong to a training seed."""
         return STRIDE if self.kind in ("random", "given") else 1
 
     def trainings(self, contender: Contender) -> list[list[int]]:
@@ -142,16 +142,16 @@ def contest(
     epochs: int | None = None,
     device: str = "auto",
 ) -> Contest:
-    """Plan a comparison; what is wrong with it is an error here, before anything is trained.
+    """Plan a comparison; problems with it are errors here, before anything is trained.
 
     ``splits`` is a number, "public" for the split of a dataset, or a list of splits, each with node numbers under
-    "train", "val" and "test"; ``seeds`` is the number of trainings.
+    "train", "val" and "test"; ``seeds`` is the number of training runs.
     """
     given = () if splits is None or isinstance(splits, (int, str)) else tuple(splits)
     if given:
         check_splittable(dataset)
         splits = len(given)
-    if len(given) == 1:  # trainings are compared, as on a public split
+    if len(given) == 1:  # training runs are compared, as on a public split
         dataset, splits = replace(dataset, splits=dict(given[0])), PUBLIC
     kind: Kind = "given" if len(given) > 1 else _kind(dataset, splits)
     count = _SPLITS[kind] if splits in (None, PUBLIC) else splits
@@ -159,7 +159,7 @@ def contest(
         raise SettingsError(f"splits is {splits!r}; it must be a number, or {PUBLIC!r}")
     if seeds is not None and kind in ("folds", "links"):
         what = "folds" if kind == "folds" else "split of the edges"
-        raise SettingsError(f"seeds has no effect here: every {what} has its own training; use splits")
+        raise SettingsError(f"seeds has no effect here: every {what} has its own training run; use splits")
     runs = _SEEDS[kind] if seeds is None else seeds
     for name, value, most in (("splits", count, STRIDE), ("seeds", runs, STRIDE), ("epochs", epochs, 10**9)):
         if value is not None and not 1 <= value <= most:

@@ -1,4 +1,4 @@
-"""Where points are on the map: projected; of very many, a sample is, and the others go beside their neighbours."""
+"""Place points on the map by projection; of very many points, a sample, with the others next to their neighbours."""
 
 from __future__ import annotations
 

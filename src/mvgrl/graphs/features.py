@@ -144,7 +144,7 @@ class FeatureEncoder:
         return DenseMatrix(torch.from_numpy(np.array(table)).to(dtype))
 
     def is_constant(self, graph: Graph) -> bool:
-        """Return whether given features are the same for every node once they are scaled; they then carry nothing.
+        """Return whether given features are the same for every node once they are scaled and thus uninformative.
 
         >>> graph = Graph.from_edges([0, 1], [1, 2], features=[[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
         >>> [FeatureEncoder("given", normalise).fit(graph).is_constant(graph) for normalise in ("row", "standard")]

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class IgraphView:
-    """What :func:`mvgrl.graphs.from_networkx.from_networkx` reads of a graph, from an igraph graph.
+    """An igraph graph with the interface that :func:`mvgrl.graphs.from_networkx.from_networkx` reads.
 
     The vertex attribute ``name`` has the ids; without it they are the numbers of the vertices.
 

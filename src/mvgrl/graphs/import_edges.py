@@ -107,7 +107,7 @@ def _without_loops(ends: Ends) -> Iterator[tuple[int, np.ndarray, np.ndarray, np
 
 
 def _ranges(ends: Ends, nodes: int, most: int, report: Report) -> tuple[np.ndarray, int]:
-    """Divide the nodes into ranges with at most so many ends of edges; return where they start, and the self-loops.
+    """Divide the nodes into ranges with a limited number of edge ends; return where they start, and the self-loops.
 
     A few nodes that share a bin of the histogram, or a node with more edges, may exceed it.
     """

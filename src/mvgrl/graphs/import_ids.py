@@ -235,7 +235,7 @@ def _with_few_shares(attempt: Callable[[int, int], Any]) -> Any:
         except MapTooLargeError:
             shares *= 2
             if shares > _MOST_SHARES:
-                raise InputError("the ids do not fit into memory, not even in parts; use --memory with more") from None
+                raise InputError("the ids do not fit into memory, not even in parts; give more --memory") from None
 
 
 def _check_unique(found: np.ndarray, start: int, ids: Any, nodes: TableStream) -> None:

@@ -37,7 +37,7 @@ from mvgrl.tables.streams import TableStream, open_stream
 if TYPE_CHECKING:
     from mvgrl.tables.encoders import TableEncoder
 
-_LEAST = 2**27  # bytes to work with, beside what the program itself takes
+_LEAST = 2**27  # bytes to work with, in addition to what the program itself takes
 _FOR_IDS, _FOR_EDGES = 0.6, 0.6  # shares of the memory for the hash table of ids, and for sorting edges
 _SHARE_OF_MACHINE = 4
 

@@ -75,7 +75,7 @@ def _features(folder: Path, name: str, part: str) -> sp.csr_array:
         table = to_matrix(stored)
         if table.dtype.kind not in "biuf" or not np.isfinite(table.data).all():
             raise ValueError("it contains a value that is not a finite number")
-    except Exception as error:  # a pickle may hold anything in place of the arrays
+    except Exception as error:  # a pickle may hold anything instead of the arrays
         raise InputError(f"{_path(folder, name, part)} is not a Planetoid file: {_reason(error)}; {_REMEDY}") from None
     return table
 

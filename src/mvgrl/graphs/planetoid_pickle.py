@@ -79,7 +79,7 @@ def to_matrix(stored: Any) -> sp.csr_array:
 
 
 def to_neighbours(stored: Any, most: int) -> dict[int, list[int]]:
-    """Return a stored dict of integers to lists of integers, with at most so many of them in all lists."""
+    """Return a stored dict of integers to lists of integers, with a limit on their total number."""
     found = stored.items if isinstance(stored, Stored) and stored.name == _DICT else stored
     if not isinstance(found, dict):
         raise ValueError(f"it contains {describe(stored)}")

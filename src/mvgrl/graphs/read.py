@@ -172,7 +172,7 @@ def _read_gml(path: Path) -> Any:
 
 
 def _read_gexf(path: Path, label_column: str | None) -> Any:
-    """Read GEXF, where the attribute "label" is a name to show beside a node, not a class."""
+    """Read GEXF, where the attribute "label" is a name to show next to a node, not a class."""
     import networkx as nx
 
     graph = nx.read_gexf(path)

@@ -213,7 +213,7 @@ class StoredGraph:
 
         if self.memory > machine_memory():
             raise InputError(
-                f"{self.folder} needs {as_size(self.memory)} in memory, but there are {as_size(machine_memory())}; "
+                f"{self.folder} needs {as_size(self.memory)} in memory, but there is only {as_size(machine_memory())}; "
                 "mvgrl embed --memory works on it from disk, and so does mvgrl.outofcore.embed"
             )
 
@@ -297,7 +297,7 @@ def _sparse_rows(matrix: sp.csr_array, rows: slice | np.ndarray) -> sp.csr_array
 
 
 def _narrow(indptr: np.ndarray) -> np.ndarray:
-    """Return row pointers as SciPy stores them beside 32-bit indices, if they fit."""
+    """Return row pointers as SciPy stores them with 32-bit indices, if they fit."""
     return np.array(indptr, np.int32 if indptr[-1] < 2**31 else np.int64)
 
 

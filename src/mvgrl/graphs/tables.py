@@ -105,7 +105,7 @@ def ignored_note(columns: list[str]) -> tuple[str, ...]:
 
 
 def both_sides_note(shared: int, ends: tuple[str, str]) -> str:
-    """Say that two columns of different things share ids."""
+    """Say that two columns of different kinds of nodes share ids."""
     return (f"{shared:,} ids are in both {ends[0]!r} and {ends[1]!r} and are read as the same nodes; if they are "
             "different things, add --bipartite (bipartite=True)")  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Default vectors without trained codes: what stands beside them, alone."""
+"""Default vectors without trained codes: only the parts that need no training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeepWalk: skip-gram vectors of random walks (Perozzi et al., 2014), alone and with the features beside them."""
+"""DeepWalk: skip-gram vectors of random walks (Perozzi et al., 2014), alone and concatenated with the features."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DeepWalk(Method):
 
 
 class DeepWalkFeatures(Method):
-    """The vectors of DeepWalk with the row-normalised features beside them, as in Table 2 of DGI."""
+    """The vectors of DeepWalk concatenated with the row-normalised features, as in Table 2 of DGI."""
 
     name, label, tasks = "deepwalk-features", "DeepWalk and features", ("node",)
 

@@ -60,7 +60,7 @@ class DGI(Method):
 
 @dataclass(frozen=True)
 class DGIOnDiffusion(DGI):
-    """DGI with personalised PageRank in place of the adjacency; a large graph keeps the largest entries per row."""
+    """DGI with personalised PageRank instead of the adjacency; a large graph keeps the largest entries per row."""
 
     name, label = "dgi-diffusion", "DGI on the diffusion"
     source: ClassVar[str] = (

@@ -320,7 +320,7 @@ class GraphSAGE(GraphClassifier):
 class GraphGAT(GraphClassifier):
     """GAT in the same frame: eight heads of eight units, ELU; degrees also on REDDIT-BINARY.
 
-    Attention over equal features gives equal features, so that constant ones would say nothing.
+    Attention over equal features gives equal features, so constant ones would be uninformative.
     """
 
     name, label, averages = "graph-gat", "GAT for graphs", True

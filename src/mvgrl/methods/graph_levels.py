@@ -1,4 +1,4 @@
-"""Batches of whole graphs in which nodes that a network cannot tell apart share a row.
+"""Batches of whole graphs in which nodes that a network cannot distinguish share a row.
 
 After l layers, a network gives the same codes to nodes of the same Weisfeiler–Lehman colour after l rounds. Such nodes
 of a graph share a row, which remembers how many they are: the same sums, means and gradients from fewer rows. On

@@ -108,7 +108,7 @@ class InfoGraphModel(nn.Module):
 
 
 class _Feedforward(nn.Module):
-    """Three layers with ReLU, beside a linear one."""
+    """Three layers with ReLU, in parallel to a linear one."""
 
     def __init__(self, width: int, generator: torch.Generator) -> None:
         super().__init__()

@@ -53,7 +53,7 @@ class MGAE(Method):
 def denoised(features: Tensor, adjacency: Matrix, corruption: float, ridge: float) -> Tensor:
     """Return Â X W, where W undoes on average the removal of a share of the entries of X before the convolution.
 
-    With a constant column beside X that is never removed, and the share q kept of each column, W solves
+    With a constant column appended to X that is never removed, and the share q kept of each column, W solves
     (Sq ∘ q qᵀ, with the diagonal q ∘ Sq, + ridge) W = (Sp ∘ q), where Sp = Xᵀ Â X and Sq = Xᵀ Â Â X.
     """
     width = features.shape[1]

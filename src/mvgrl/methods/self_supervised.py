@@ -1,7 +1,7 @@
-"""What self-supervised methods share: layers, and training with one seed, or with many as one stack.
+"""Shared parts of self-supervised methods: layers, and training with one seed, or with many as one stack.
 
 Under ``torch.vmap``, products with a constant matrix take the columns of all seeds side by side (matrices.py), so many
-trainings on a small graph cost little more than one. Every seed draws from its own generator, on the CPU.
+runs on a small graph cost little more than one. Every seed draws from its own generator, on the CPU.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Plan:
     epochs: int
     learning_rate: float
     weight_decay: float = 0.0
-    patience: int | None = None  # stop if the loss has not fallen for so many epochs, and return to the lowest
+    patience: int | None = None  # stop if the loss has not fallen for this many epochs, and return to the lowest
     optimizer: Callable[..., torch.optim.Optimizer] = Adam
     pace: Callable[[int], float] | None = None  # factor of the learning rate at a step
 

@@ -1,4 +1,4 @@
-"""A computation in a process of its own that is ended when its time is up."""
+"""A computation in its own process, which is stopped when its time is up."""
 
 from __future__ import annotations
 

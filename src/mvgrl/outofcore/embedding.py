@@ -32,7 +32,7 @@ def embed(
 ) -> Trained:
     """Train on a graph on disk without reading it into memory, and write a vector per node to a Parquet file.
 
-    The work is kept beside the output, in ``vectors.parquet.checkpoint``. If the process is killed, the same call
+    The work is kept next to the output, in ``vectors.parquet.checkpoint``. If the process is killed, the same call
     continues it, and so does ``mvgrl embed --resume``.
 
     Parameters
@@ -42,13 +42,13 @@ def embed(
     output
         The file, ``.parquet``, with the columns ``id`` and ``embedding``.
     memory
-        What the process keeps within, such as ``"4GB"``; by default the memory of the machine.
+        Memory limit of the process, such as ``"4GB"``; by default the memory of the machine.
     seed
-        Of all randomness.
+        Random seed.
     device
         Where the model is trained.
     progress
-        Called with a stage, the number of its shards that are done, and of all.
+        Called with a stage, the number of its finished shards, and the number of all its shards.
     settings
         Those of :class:`mvgrl.NodeEmbedder`, such as ``dim=64`` or ``epochs=50``.
     """

@@ -31,7 +31,7 @@ def arena_sections(rows: Mapping[str, Sequence[Row]]) -> list[Section]:
 
 
 def coverage(rows: Mapping[str, Sequence[Row]]) -> dict[str, tuple[int, int]]:
-    """Return, per table, how many of the paper's numbers have a run of ours beside them, and how many there are.
+    """Return, per table, how many of the paper's numbers have a run of ours next to them, and how many there are.
 
     A cell whose runs failed counts: its reason is in the table.
     """

@@ -72,7 +72,7 @@ def table(contest: Contest, rows: Sequence[Row]) -> Table:
 
 
 def plot(contest: Contest, rows: Sequence[Row]) -> Figure | None:
-    """Return the first score against the seconds of a training; None if every method failed."""
+    """Return the first score against the seconds of a training run; None if every method failed."""
     score = contest.scores[0]
     points = [
         Point(row.contender.label, max(row.seconds, 1e-3), number.mean, number.std or 0.0)
@@ -81,7 +81,7 @@ def plot(contest: Contest, rows: Sequence[Row]) -> Figure | None:
     ]
     if not points:
         return None
-    caption = f"{_titled(score)} against the seconds of one training; bars show one standard deviation."
+    caption = f"{_titled(score)} against the seconds of one training run; bars show one standard deviation."
     about = f"{caption} Methods: {', '.join(one.name for one in points)}."
     return Figure(caption, scatter_chart(points, across="seconds", up=score.axis, about=about))
 
@@ -89,7 +89,7 @@ def plot(contest: Contest, rows: Sequence[Row]) -> Figure | None:
 def protocol_text(contest: Contest) -> str:
     """Return in words how methods are scored."""
     classifier = "a logistic regression that is trained to convergence, with its strength chosen on the val nodes"
-    trainings = "" if contest.seeds == 1 else f", each with {contest.seeds} trainings of every method that is random"
+    trainings = "" if contest.seeds == 1 else f", with {contest.seeds} training runs of every random method on each"
     if contest.kind == "random":
         tuned = " Nodes that our default settings were chosen with are not scored." * (
             contest.protocol == "random-10-10-80"
@@ -105,16 +105,16 @@ def protocol_text(contest: Contest) -> str:
         )
     if contest.kind == "public":
         which = "given" if contest.given else "public"
-        return f"The {which} split, {contest.seeds} trainings of every method that is random. Scored by {classifier}."
+        return f"The {which} split, {contest.seeds} training runs of every random method. Scored by {classifier}."
     if contest.kind == "folds":
         return (
             f"{contest.splits} runs of ten folds, each with its own training. Vectors are scored by a linear SVM whose "
             "C is chosen by inner folds of each training part."
         )
     return (
-        f"There are no labels, so edges are hidden: {contest.splits} random splits with 10 % of the edges for the test "
-        "and 10 % of the others for validation; every method is trained without them. A logistic regression on the "
-        "products of two vectors ranks the test edges among as many pairs without an edge, as in mvgrl links. "
+        f"There are no labels, so edges are hidden: {contest.splits} random splits with 10 % of the edges for "
+        "testing and 10 % of the rest for validation; every method is trained without them. A logistic regression on "
+        "the products of two vectors ranks the test edges among as many pairs without an edge, as in mvgrl links. "
         "Stability is the mean adjusted Rand index between the K-Means clusters of vectors of different splits."
     )
 
@@ -124,7 +124,7 @@ def _titled(score: Score) -> str:
 
 
 def _legend(contest: Contest) -> str:
-    over = {"public": "trainings", "folds": "runs"}.get(contest.kind, "splits")
+    over = {"public": "training runs", "folds": "runs"}.get(contest.kind, "splits")
     corrected = "" if contest.parts is None else ", corrected for their overlap (Nadeau and Bengio)"
     count = contest.seeds if contest.kind == "public" else contest.splits
     if count < LEAST:
@@ -195,8 +195,8 @@ def _about(contest: Contest) -> str:
 def _cost_text(contest: Contest) -> str:
     memory = "of the GPU" if contest.device != "cpu" else "resident, beyond the process that has read the graph"
     return (
-        "Seconds are those of one training, or of computing the vectors, without scoring them. Every method runs in a "
-        f"process of its own; the peak of its memory is {memory}. Nothing is tuned on this graph: hyper-parameters are "
+        "Seconds are those of one training run, or of computing the vectors, without scoring them. Every method runs "
+        f"in its own process; its peak memory is {memory}. Nothing is tuned on this graph: hyper-parameters are "
         "those of each method's own paper or code."
     )
 

@@ -19,7 +19,7 @@ PICTURES = (".png", ".svg", ".pdf")
 INK = "#333333"
 WIDTH, MARGIN, DPI = 8.0, 0.2, 200  # inches, inches, dots per inch
 BAR, BAR_ROOM = (0.18, 2.8), 0.8  # width and height of the colour bar; its width with its numbers
-MOST_NAMES = 60  # points that have their names beside them; more would overlap
+MOST_NAMES = 60  # points that have their names next to them; more would overlap
 
 
 def embedding_map(
@@ -93,8 +93,8 @@ def draw_map(
 
     Labels are numbers or text. Points with a missing label (NaN, None or empty) are light grey, behind the others.
     ``colours`` is "classes", a colour per label; "scale", a colour scale with a bar; or "auto", a scale for numbers
-    with more than 12 different values that are not all integers, and else classes. Up to 60 points have their ``names``
-    beside them. The same arguments give the same bytes.
+    with more than 12 different values that are not all integers, and otherwise classes. Up to 60 points have their
+    ``names`` next to them. The same arguments give the same bytes.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Names beside the points of a map, placed so that they cover each other and the points as little as possible."""
+"""Names next to the points of a map, placed so that they cover each other and the points as little as possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEVELS = {-1: "top", 0: "center", 1: "bottom"}
 def write_names(
     axes: Any, points: np.ndarray, names: Sequence[str], across: tuple[float, float], renderer: Any
 ) -> None:
-    """Write a name beside each point, n×2 in inches; ``across`` are the left and right end of the map."""
+    """Write a name next to each point, n×2 in inches; ``across`` are the left and right end of the map."""
     dots = np.concatenate([points - _GAP, points + _GAP], axis=1)  # boxes: left, bottom, right, top
     taken = np.empty((0, 4))
     for point, name in zip(points, names, strict=True):

@@ -25,7 +25,7 @@ def project(vectors: Any, *, method: str = "tsne", seed: int = 0, progress: Prog
     """Project vectors, n×d, to points, n×2: by t-SNE or UMAP of 50 principal components, or to the first two.
 
     t-SNE and UMAP keep neighbours together, but distances between their clusters mean little. PCA keeps large
-    distances; it is also used in their place for fewer than five vectors. UMAP needs ``pip install 'mvgrl[umap]'``.
+    distances; it is also used instead of them for fewer than five vectors. UMAP needs ``pip install 'mvgrl[umap]'``.
     ``progress`` is called during the iterations of t-SNE and UMAP.
 
     >>> project([[0, 0, 0], [3, 0, 4]], method="pca").round(2).tolist()
@@ -109,5 +109,5 @@ def finite(matrix: np.ndarray, name: str, rows: Any = slice(None)) -> np.ndarray
 
 
 def on_cpu(values: Any) -> Any:
-    """Return a tensor as an array, and anything else as it is."""
+    """Return a tensor as an array, and anything else unchanged."""
     return values.detach().cpu().numpy() if hasattr(values, "detach") else values

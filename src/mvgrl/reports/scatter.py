@@ -1,4 +1,4 @@
-"""A score against time as SVG: a point per method, with its name beside it."""
+"""A score against time as SVG: a point per method, with its name next to it."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def fit_batches(
     text: Collection[str] = (),
     chosen: bool = False,
 ) -> tuple[TableEncoder | None, tuple[str, ...]]:
-    """Decide how the named columns become features; return the encoder, None if no column is of use, and notes."""
+    """Decide how the named columns become features; return the encoder, or None if no column is usable, and notes."""
     problems = Problems(place)
     looks = {name: _Look(name, chosen, scratch / f"look-{i}") for i, name in enumerate(names) if name not in text}
     _feed(batches, looks, place, problems)

@@ -21,7 +21,7 @@ def check_unpacked_size(path: Path, size: int) -> None:
     """
     check_ratio(path, size)
     if size > machine_memory():
-        raise InputError(f"{path} unpacks to {as_size(size)}, but there are {as_size(machine_memory())} of memory; "
+        raise InputError(f"{path} unpacks to {as_size(size)}, but there is only {as_size(machine_memory())} of memory; "
                          "split it or use another machine")  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def decide_text(
 
 
 def present(array: Any) -> Any:
-    """Return text without spaces around it, and null in place of empty text."""
+    """Return text without spaces around it, and null instead of empty text."""
     trimmed = pc.utf8_trim_whitespace(array)
     return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed)
 

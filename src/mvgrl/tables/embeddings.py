@@ -94,7 +94,7 @@ def ids_path(path: Path) -> Path:
 def read_embeddings(
     path: str | os.PathLike[str], *, id_column: str | None = None, memory: int | None = None
 ) -> Embeddings:
-    """Read embeddings from a table, or from a NumPy file with a table of ids beside it.
+    """Read embeddings from a table, or from a NumPy file with a table of ids next to it.
 
     A table has an id column (``id``, ``node``, ``node_id`` or the one given) and either a column of lists
     (``embedding``, or the only such column) or one column per dimension. Rows without ids are numbered from 0. If the
@@ -141,7 +141,7 @@ def _read_numpy(path: Path) -> np.ndarray:
 
 
 def _read_ids(path: Path, count: int, id_column: str | None) -> Keyed:
-    """Read the ids of a NumPy file from the table beside it; number the rows if there is none."""
+    """Read the ids of a NumPy file from the table next to it; number the rows if there is none."""
     table = ids_path(path)
     if not os.path.lexists(table):
         if id_column is not None:
@@ -189,7 +189,7 @@ def check_output(
 
 
 def _is_ids_table(path: Path) -> bool:
-    """Return whether a file looks like the table of ids that is written beside a NumPy file."""
+    """Return whether a file looks like the table of ids that is written next to a NumPy file."""
     with path.open("rb") as file:
         return file.readline(20).strip() in (b"id", b"id,graph", b"id,side")
 
@@ -197,7 +197,7 @@ def _is_ids_table(path: Path) -> bool:
 def write_embeddings(
     path: str | os.PathLike[str], embeddings: Embeddings, *, overwrite: bool = False, csv_safe: bool = False
 ) -> None:
-    """Write a Parquet, CSV or TSV file, or a NumPy file with a table of ids beside it; the write is atomic.
+    """Write a Parquet, CSV or TSV file, or a NumPy file with a table of ids next to it; the write is atomic.
 
     Parquet has the columns ``id`` and ``embedding``; CSV and TSV have ``id``, ``e0``, ``e1``, …. Both are in single
     precision and start with a column ``graph`` if there are graph ids, or ``side`` if there are sides. A NumPy file

@@ -31,7 +31,7 @@ class TableEncoder:
 
     Numbers and booleans are used as they are, dates in years since 1970. In a table that also has categories or text,
     numbers are scaled to 0…1 (from the 1st to the 99th percentile), so that a column of large numbers does not drown
-    the zeros and ones beside it. Features are sparse if there is text, or more than 100 columns of categories.
+    the zeros and ones of the others. Features are sparse if there is text, or more than 100 columns of categories.
 
     >>> import pyarrow as pa
     >>> from mvgrl.tables.columns import Place
@@ -49,7 +49,7 @@ class TableEncoder:
     def fit(
         cls, table: Any, names: Sequence[str], place: Any, *, text: Collection[str] = (), chosen: bool = False
     ) -> tuple[TableEncoder | None, Encoded]:
-        """Decide how the named columns become features, and encode them; None if none of them is of use.
+        """Decide how the named columns become features, and encode them; None if none of them is usable.
 
         ``text`` columns are text whatever they look like. Columns that were ``chosen`` by name are not left out.
         """
@@ -111,7 +111,7 @@ class TableEncoder:
     def encode(self, table: Any, place: Any, tally: Tally, *, mostly: bool = True) -> np.ndarray | sp.csr_array:
         """Encode a table or a part of one, and count what its owner should know.
 
-        Text in place of numbers is an error if it is more than a tenth of a column, unless ``mostly`` is false.
+        Text instead of numbers is an error if it is more than a tenth of a column, unless ``mostly`` is false.
         """
         from mvgrl.tables import column_kinds as kinds
         from mvgrl.tables.columns import to_array
@@ -188,7 +188,7 @@ class TableEncoder:
         for one in state:
             name = one.get("name")
             if not isinstance(name, str) or name in columns:
-                raise InputError(f"the name of a column is {shown(name)}, or it is there twice")
+                raise InputError(f"the name of a column is {shown(name)}, or occurs twice")
             columns[name] = column_encoder(one, next(rows) if one.get("kind") == "text" else None)
         return cls(columns)
 
@@ -223,7 +223,7 @@ class Tally:
     """What a table, read as a whole or in parts, has that the training table does not."""
 
     def __init__(self) -> None:
-        self.odd: dict[str, list[str]] = {}  # the first texts in place of numbers
+        self.odd: dict[str, list[str]] = {}  # the first texts found instead of numbers
         self.missing: dict[str, int] = {}
         self.unknown: dict[str, tuple[int, Any]] = {}  # rows with unknown levels, and the first of these
 
@@ -241,7 +241,7 @@ class Tally:
             self.missing[name] = self.missing.get(name, 0) + int(np.isnan(values).sum())
 
     def add_odd(self, name: str, odd: list[str]) -> None:
-        """Remember the first texts in place of numbers."""
+        """Remember the first texts found instead of numbers."""
         self.odd[name] = list(dict.fromkeys([*self.odd.get(name, ()), *odd]))[:4]
 
     def notes(self, encoder: TableEncoder) -> Iterator[str]:
@@ -258,7 +258,7 @@ class Tally:
 
 
 def _odd_note(name: str, odd: list[str]) -> str:
-    return f"column {shown(name)}: {_examples(odd)} in place of a number counts as missing"
+    return f"column {shown(name)}: {_examples(odd)} instead of a number counts as missing"
 
 
 def _fit_column(place: Any, name: str, array: Any, kind: str, scaled: bool) -> tuple[ColumnEncoder, Any, list[str]]:

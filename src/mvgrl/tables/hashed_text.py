@@ -62,7 +62,7 @@ class HashedText:
 
 
 def hashed_text(texts: Sequence[str] | np.ndarray, columns: int = COLUMNS) -> sp.csr_array:
-    """TF-IDF of hashed words, texts × columns, of a collection that stays as it is.
+    """TF-IDF of hashed words, texts × columns, of a collection that does not change.
 
     >>> hashed_text(["a small graph", "a large graph", ""]).shape
     (3, 4096)

@@ -33,14 +33,14 @@ _held = threading.local()  # the locks of this thread, so that a function can ho
 
 @contextmanager
 def temporary_file(target: Path) -> Iterator[Path]:
-    """Yield an empty file beside ``target`` with the same extension; it is removed at the end if it is still there."""
+    """Yield an empty file next to ``target`` with the same extension; it is removed at the end if it is still there."""
     with _temporary(target, folder=False) as path:
         yield path
 
 
 @contextmanager
 def temporary_folder(target: Path) -> Iterator[Path]:
-    """Yield an empty folder beside ``target``; it is removed at the end, with its content."""
+    """Yield an empty folder next to ``target``; it is removed at the end, with its content."""
     with _temporary(target, folder=True) as path:
         yield path
 

@@ -1,6 +1,6 @@
 """Embeddings larger than memory: the vectors stay in a file, mapped into memory; only ids are read.
 
-A NumPy file is mapped as it is. The vectors of a Parquet file are first unpacked, row group by row group, to a
+A NumPy file is mapped directly. The vectors of a Parquet file are first unpacked, row group by row group, to a
 temporary file without a name, which the operating system removes when it is no longer used.
 """
 
@@ -117,7 +117,7 @@ def _unpacked(file: Any, names: list[str], is_list: bool, place: Place, path: Pa
 
 
 def _unnamed_file(beside: Path) -> Any:
-    """Return a temporary file beside the input, else where such files usually are, which may be in memory."""
+    """Return a temporary file next to the input, or else in the default folder, which may be in memory."""
     for folder in (beside.absolute().parent, None):
         try:
             return tempfile.TemporaryFile(dir=folder)

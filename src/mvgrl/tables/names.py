@@ -28,7 +28,7 @@ def text_array(values: Sequence[str], what: str) -> np.ndarray:
 
 
 def check_room(count: int, longest: int, what: str) -> None:
-    """Check that NumPy can hold so many texts: each takes as much memory as the longest.
+    """Check that NumPy can hold this many texts: each takes as much memory as the longest.
 
     >>> check_room(10**9, 10**6, "edges, column 'source'")
     Traceback (most recent call last):

@@ -36,7 +36,7 @@ def check_same_columns(paths: Sequence[Path], names: Sequence[Sequence[str]]) ->
 
 
 def place_of_parts(paths: Sequence[Path], name: str, places: Sequence[Place], rows: Sequence[int]) -> Place:
-    """Return how error messages refer to the rows of a table whose parts have so many rows."""
+    """Return how error messages refer to the rows of a table whose parts have these numbers of rows."""
     starts = [0, *accumulate(rows)]
 
     def row(number: int) -> str:

@@ -134,7 +134,7 @@ def _from_lists(matrix: Any) -> sp.csr_array:
         _check_length(getattr(matrix, name), name, matrix.shape[0])
     counts = [len(columns) for columns in matrix.rows]
     if counts != [len(values) for values in matrix.data]:
-        raise InputError("a row has other numbers of columns and values")
+        raise InputError("a row has different numbers of columns and values")
     arrays = {
         "data": np.array([value for values in matrix.data for value in values], dtype=matrix.dtype),
         "indices": np.array([column for columns in matrix.rows for column in columns] or np.empty(0, np.int64)),

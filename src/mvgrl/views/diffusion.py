@@ -139,7 +139,7 @@ class Diffusion(View):
         self._check_number("epsilon", 0.0, 1.0, "a number between 0 and 1")
         if fields.epsilon < SMALLEST_EPSILON:
             raise SettingsError(
-                f"{self.name}: epsilon is {fields.epsilon:g}, but double precision does not resolve so small errors; "
+                f"{self.name}: epsilon is {fields.epsilon:g}, but double precision does not resolve errors that small; "
                 f"use {SMALLEST_EPSILON:g} or more"
             )
         sparse = fields.top_k is not None or fields.threshold is not None

@@ -2,8 +2,8 @@
 
 Every thread has dense work arrays of n numbers and a list of the nodes it has visited, so the cost of computing a row
 and of resetting the arrays is proportional to the nodes visited. Rows are computed independently, so the result does
-not depend on the number of threads. Beside the graph itself, a kernel reads only the degrees: there is no other array
-with an entry per edge, and none at all for the weights of an unweighted graph.
+not depend on the number of threads. Apart from the graph itself, a kernel reads only the degrees: there is no other
+array with an entry per edge, and none at all for the weights of an unweighted graph.
 """
 
 from __future__ import annotations
