@@ -39,6 +39,11 @@ def test_descriptions_have_the_values_of_the_task() -> None:
     assert "Number of encoder layers. None means 2." in GraphEmbedder.__doc__
 
 
+def test_descriptions_say_what_depends_on_the_graph() -> None:
+    assert "None means node propagated, or propagated+position for few or unrelated" in NodeEmbedder.__doc__
+    assert "None means 10 for nodes with many features that are related to the edges" in NodeEmbedder.__doc__
+
+
 def test_repr_shows_only_changed_parameters() -> None:
     assert repr(NodeEmbedder(dim=16, verbose=1)) == "NodeEmbedder(dim=16, verbose=1)"
 

@@ -39,7 +39,7 @@ def _meaning_of_none(setting: Field[Any], task: str) -> str:
     if setting.default is not None:
         return ""
     name = setting.name
-    if name in BY_SAMPLER["given"] or name == "similar":
+    if name in BY_SAMPLER["given"] or name in ("beside", "similar"):  # these depend on the graph
         return f" None means {default_text(name, None)}."
     return f" None means {(BY_TASK[task] | PRESETS['default'][task])[name]}."
 
