@@ -25,10 +25,10 @@ from mvgrl.vector_space import leading_directions
 class Counts:
     """Square roots of Weisfeiler–Lehman counts, compressed to 1,024 components; and a histogram of labels and degrees.
 
-    A colour that occurs in a single graph says nothing about other graphs and is left out. The counts have a small
-    weight, because there are more of them than of anything else, and an even smaller one if most colours are unique, as
-    in sets of large graphs without labels. The histogram has the largest weight: with few graphs, a strongly
-    regularised classifier then relies mostly on it, while other classifiers still see the rest.
+    A colour that occurs in a single graph says nothing about other graphs and is left out. The more colours are unique,
+    the less the counts weigh: in sets of large graphs without labels, nearly all are. Labels multiply the number of
+    colours, so the counts of labelled graphs are noisier and weigh little. The histogram has the largest weight: with
+    few graphs, a strongly regularised classifier then relies mostly on it, while other classifiers still see the rest.
     """
 
     colours: Tensor  # the columns of the counts that are used, sorted
@@ -42,7 +42,7 @@ class Counts:
     columns: ClassVar[int] = 2**40  # that colours are hashed to: enough to avoid collisions
     rounds: ClassVar[int] = 3
     most_labels: ClassVar[int] = 256  # in the histogram
-    largest_weight: ClassVar[float] = 0.25  # of the counts, relative to the codes
+    most_with_labels: ClassVar[float] = 0.25  # weight of the counts of labelled graphs
 
     @classmethod
     def fit(cls, inputs: Inputs) -> Counts:
@@ -81,9 +81,10 @@ class Counts:
 
     @property
     def weights(self) -> list[float]:
-        """The weights of the parts: counts at most a quarter of the codes' weight, the histogram four times it."""
-        counts = min(self.share, self.largest_weight)
-        return [counts] if self.labels is None else [counts, 4.0]
+        """The weights of the parts: counts at most that of the codes, the histogram four times as much."""
+        if self.labels is None:
+            return [self.share]
+        return [min(self.share, self.most_with_labels) if len(self.labels) else self.share, 4.0]
 
     @property
     def code_weight(self) -> float:
