@@ -192,6 +192,21 @@ def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: fl
     assert found.weights == pytest.approx(features + [weight / 2**0.5] * 3)
 
 
+def test_codes_weigh_half_in_a_large_graph_with_informative_features(monkeypatch) -> None:
+    informative, few = (Graph.from_scipy(communities(0).adjacency, topics(width)) for width in (256, 255))
+    for size, expected in ((150, 1.0), (149, 0.5)):
+        monkeypatch.setattr("mvgrl.beside.positions.LARGE_GRAPH", size)
+        assert [WithPositions.fit(inputs_of(one)).code_weight for one in (few, communities(256))] == [1.0, 1.0]
+        inputs = inputs_of(informative)
+        found = WithPositions.fit(inputs)
+        assert found.code_weight == expected
+        assert found.weights == pytest.approx([0.7 / 2**0.5] * 3 + [0.35 / 2**0.5] * 3)
+        parts = [part for part in found.parts(inputs) if part is not None]
+        smooth = parts[1]  # as codes: it survives like the part that keeps its weight
+        scale = fitted_space([smooth, smooth, *parts], found, inputs).scale
+        assert float(scale[0] / scale[3]) == pytest.approx(expected / 0.7, rel=1e-4)
+
+
 def test_positions_beside_features_that_say_much_are_coarse(monkeypatch) -> None:
     """Coarse positions have fewer dimensions and are computed from fewer entries per row."""
     monkeypatch.setattr("mvgrl.positions.COARSE_DIMENSIONS", 20)

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.agreement import FEW_FEATURES, are_unrelated
+from mvgrl.automatic import LARGE_GRAPH
 from mvgrl.beside.propagated import Propagated, products_of
 from mvgrl.graphs.features import varying_columns
 from mvgrl.inputs import Inputs
@@ -34,6 +35,7 @@ class WithPositions(Propagated):
     columns: int = 1  # of the features that vary between nodes; only needed to fit
     encoder: PositionEncoder | None = None  # knows the positions of the training graph; None if features are positions
     unrelated: bool = False  # the features have nothing to do with the edges; only needed to fit
+    large: bool = False  # the training graph is large; only needed to fit
 
     enough: ClassVar[int] = 128  # columns at which features get their full weight
 
@@ -46,7 +48,8 @@ class WithPositions(Propagated):
         given = inputs.graph.features if inputs.encoder.kind_ == "given" else None
         columns = inputs.features.shape[1] if given is None else varying_columns(given)
         unrelated = are_unrelated(inputs.graph, inputs.features)
-        found = cls(features.bases, columns=columns, unrelated=unrelated)
+        large = inputs.graph.nodes > LARGE_GRAPH
+        found = cls(features.bases, columns=columns, unrelated=unrelated, large=large)
         return replace(found, encoder=inputs.positions(coarse=not found.say_little))
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
@@ -82,7 +85,7 @@ class WithPositions(Propagated):
         features, positions = super().weights, (0.5 if self.say_little else 0.35) * (self._count - 1) ** -0.5
         if self.unrelated:
             features[0] = 1.0
-        return [weight * self.code_weight for weight in features] + [positions] * self._count
+        return [weight * self._fullness for weight in features] + [positions] * self._count
 
     @property
     def say_little(self) -> bool:
@@ -91,8 +94,14 @@ class WithPositions(Propagated):
 
     @property
     def code_weight(self) -> float:
-        """The weight of the codes, which are trained on the features, is lowered like that of the features."""
-        return 1.0 if self.encoder is None else min(1.0, self.columns / self.enough) ** 0.5
+        """The weight of the codes of all views together: 1 or less, as they are trained on the features.
+
+        In a large graph with informative features it is half: with more, codes displace the propagated features and
+        the positions, which are more informative there.
+        """
+        if self.encoder is None:
+            return super().code_weight
+        return 0.5 if self.large and not self.say_little else self._fullness
 
     @property
     def by_share(self) -> list[bool]:
@@ -126,6 +135,11 @@ class WithPositions(Propagated):
     def widths(self, width: int) -> list[int]:
         """Return the number of columns of every part, for features of ``width`` columns."""
         return super().widths(width) + ([] if self.encoder is None else [self.encoder.width] * self._count)
+
+    @property
+    def _fullness(self) -> float:
+        """How much of their full weight features have: less, the fewer columns they have."""
+        return min(1.0, self.columns / self.enough) ** 0.5
 
     @property
     def _count(self) -> int:
