@@ -52,7 +52,7 @@ def _conclusions(ledger: Ledger) -> list[Part | Section]:
 def _arena(ledger: Ledger) -> list[Part | Section]:
     rows = {name: summarise(EXPERIMENTS[name], ledger) for name in ARENA}
     counts = (f"{done} of {every} in {name}" for name, (done, every) in coverage(rows).items())
-    return [f"Numbers of the paper that have one of ours beside them: {', '.join(counts)}.", *arena_sections(rows)]
+    return [f"Coverage of the paper's numbers: {', '.join(counts)}.", *arena_sections(rows)]
 
 
 def _table(name: str, setting: str, score: str | None, ledger: Ledger) -> Sequence[Part | Section]:

@@ -31,7 +31,7 @@ def test_columns_are_printed_and_kept_in_the_model(run, people, small):
     printed = run(f"train {people} -o model {small}").err
     line = (
         "features: age (number, 26 where missing), income, target (numbers), member (boolean), city (2 categories or "
-        "missing), bio (text, 4,096 hashed words), joined (date); numbers scaled to 0…1 beside categories or text"
+        "missing), bio (text, 4,096 hashed words), joined (date); numbers scaled to 0…1 to match categories and text"
     )
     assert f"note: {line}\n" in printed
     assert "note: column 'target' is used as a feature; if it is what you want to predict" in printed

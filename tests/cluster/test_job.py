@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from pathlib import Path
@@ -118,11 +117,13 @@ def together(graph: StoredGraph, folder: Path) -> Job:
 
 
 def without_ray(number: int, order: Order, port: int) -> None:
-    """Train as one of two processes, as torchrun starts them."""
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(number), "WORLD_SIZE": "2"}
+    """Train as one of two processes, as torchrun starts them: the store where they meet is in the parent process."""
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    os.environ |= {"RANK": str(number), "WORLD_SIZE": "2"}
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
     train_process({"order": order})
+    torch.distributed.barrier()  # the group is destroyed when neither process needs the other
     torch.distributed.destroy_process_group()
 
 
@@ -130,10 +131,8 @@ def test_processes_that_lose_a_machine_train_as_those_that_torchrun_starts(
     machines: Machines, graph: StoredGraph, tmp_path: Path
 ) -> None:
     job, expected = together(graph, tmp_path / "job"), together(graph, tmp_path / "expected")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    torch.multiprocessing.spawn(without_ray, (Order.of(expected), port), nprocs=2)
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    torch.multiprocessing.spawn(without_ray, (Order.of(expected), store.port), nprocs=2)
     wanted = expected.train()
     lost = losing(machines, job.folder / "training")
     with connected(machines.address) as ray:

@@ -50,7 +50,7 @@ def test_conflicting_settings_are_adjusted(tmp_path: Path, write_recipes: Write)
                 assert len(kinds) == len(found)
     ensemble = rows("ablation-modes", "cora-linqs", folder)["ensemble"]
     assert not ensemble.settings.draw_two_views
-    assert ensemble.why == "without the recipe's draw of two views"
+    assert ensemble.why == "all views in every step; the recipe draws two at random"
     summed = rows("ablation-readouts", "mutag", folder)["sum"]
     assert str(summed.settings.mode) == "local-global"
     assert "the readout takes part in training only" in summed.why
@@ -65,7 +65,7 @@ def test_only_the_named_parameter_of_a_diffusion_changes() -> None:
     for row, recipe in rows("sweep-top-k", "citeseer").items():
         ppr = recipe.settings.views[1]
         assert (ppr.alpha, ppr.threshold, ppr.scale, ppr.top_k) == (citeseer.alpha, None, "columns", int(row))
-        assert recipe.why == "in place of the recipe's entries of at least 0.01"
+        assert recipe.why == "instead of the recipe's threshold of 0.01"
     assert rows("sweep-top-k", "pubmed")["64"].id == load_recipe("pubmed").id
 
 

@@ -146,8 +146,8 @@ def test_one_line_says_how_each_column_is_encoded():
     _, encoded = fit(MESSY | {"v": [[1.0, 2.0]] * 6, "url": [f"x.org/{i}" for i in range(6)], "none": [None] * 6})
     assert encoded.notes[0] == (
         "features: age (number, 40 where missing), income (number), member (boolean), city (2 categories or missing), "
-        "bio (text, 4,096 hashed words), joined (date), v (lists of 2 numbers); numbers scaled to 0…1 beside "
-        "categories or text"
+        "bio (text, 4,096 hashed words), joined (date), v (lists of 2 numbers); numbers scaled to 0…1 to match "
+        "categories and text"
     )
     assert encoded.notes[1].startswith(
         "not used as features: url (a different word in almost every row), none (no values)"

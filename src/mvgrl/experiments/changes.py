@@ -37,17 +37,17 @@ def changed(base: Settings, output: Output, changes: Mapping[str, Any], dataset:
         notes += [_sparsified(view) for view in values["views"] if view not in base.views and _is_sparse(view)]
     if mode.needs_clusters and not readout.makes_clusters:
         values["mode"] = "local-global"
-        notes.append("local-global, as this readout has no clusters for the recipe's multi-scale")
+        notes.append("local-global instead of the recipe's multi-scale, which needs a readout with clusters")
     few = len(values.get("views", base.views)) < 3
     if values["draw_two_views"] and "draw_two_views" not in changes and (few or not mode.across_views):
         values["draw_two_views"] = False  # there is nothing to draw from
-        notes.append("without the recipe's draw of two views")
+        notes.append("all views in every step; the recipe draws two at random")
     if values["draw_two_views"] and not mode.across_views:
         values["mode"] = "local-global"
-        notes.append("local-global, as two views are drawn and contrasted")
+        notes.append("local-global, because the recipe contrasts two views drawn at random")
     if base.task == "node" and readout.makes_clusters and not sampler.samples and dataset in LARGE:
         values |= dict(sampler="nodes", sample_size=2000, batch_size=1)  # n²/4 assignments per view
-        notes.append("a sample of 2,000 nodes per step, as the full graph has too many clusters")
+        notes.append("a sample of 2,000 nodes per step, because the full graph has too many clusters")
     if "readout" in changes and output.codes == "layers":
         notes.append("vectors of every layer, as in the recipe: the readout takes part in training only")
     return replace(base, **values), notes
@@ -80,7 +80,7 @@ def _with_diffusion(choice: str, views: Sequence[View], dataset: str) -> tuple[t
     old = start if start in views else next((view for view in views if isinstance(view, Diffusion)), views[-1])
     notes = [] if start in views or not _is_sparse(new) else [_sparsified(new)]
     if start.threshold is not None and new.threshold is None:
-        notes.append(f"in place of the recipe's entries of at least {start.threshold:g}")
+        notes.append(f"instead of the recipe's threshold of {start.threshold:g}")
     return tuple(new if view == old else view for view in views), notes
 
 

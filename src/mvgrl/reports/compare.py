@@ -89,9 +89,11 @@ def plot(contest: Contest, rows: Sequence[Row]) -> Figure | None:
 def protocol_text(contest: Contest) -> str:
     """Return in words how methods are scored."""
     classifier = "a logistic regression that is trained to convergence, with its strength chosen on the val nodes"
-    trainings = "" if contest.seeds == 1 else f", with {contest.seeds} training runs of every random method on each"
+    trainings = (
+        "" if contest.seeds == 1 else f", with {contest.seeds} training runs of each randomised method on every split"
+    )
     if contest.kind == "random":
-        tuned = " Nodes that our default settings were chosen with are not scored." * (
+        tuned = " Nodes whose labels were used to choose our default settings are not scored." * (
             contest.protocol == "random-10-10-80"
         )
         return (
@@ -105,16 +107,16 @@ def protocol_text(contest: Contest) -> str:
         )
     if contest.kind == "public":
         which = "given" if contest.given else "public"
-        return f"The {which} split, {contest.seeds} training runs of every random method. Scored by {classifier}."
+        return f"The {which} split, {contest.seeds} training runs of each randomised method. Scored by {classifier}."
     if contest.kind == "folds":
         return (
             f"{contest.splits} runs of ten folds, each with its own training. Vectors are scored by a linear SVM whose "
             "C is chosen by inner folds of each training part."
         )
     return (
-        f"There are no labels, so edges are hidden: {contest.splits} random splits with 10 % of the edges for "
-        "testing and 10 % of the rest for validation; every method is trained without them. A logistic regression on "
-        "the products of two vectors ranks the test edges among as many pairs without an edge, as in mvgrl links. "
+        f"There are no labels, so methods predict hidden edges: {contest.splits} random splits with 10 % of the edges "
+        "for testing and 10 % of the rest for validation; every method is trained without these. A logistic regression "
+        "on the products of two vectors ranks the test edges among as many pairs without an edge, as in mvgrl links. "
         "Stability is the mean adjusted Rand index between the K-Means clusters of vectors of different splits."
     )
 

@@ -38,7 +38,7 @@ class TableEncoder:
     >>> table = pa.table({"age": [20, 40, 30], "city": ["Rome", "Oslo", "Rome"]})
     >>> encoder, encoded = TableEncoder.fit(table, ["age", "city"], Place("nodes"))
     >>> encoder.summary
-    'age (number), city (2 categories); numbers scaled to 0…1 beside categories or text'
+    'age (number), city (2 categories); numbers scaled to 0…1 to match categories and text'
     >>> encoder.transform(pa.table({"age": [30], "city": ["Bonn"]}), Place("nodes")).features.tolist()
     [[0.5, 0.0, 0.0]]
     """
@@ -164,7 +164,7 @@ class TableEncoder:
             groups.setdefault(encoder.text(), []).append(_plain(name))
         listed = _listed([f"{_listed(names)} ({_plural(text, len(names))})" for text, names in groups.items()], 20)
         scaled = any(isinstance(one, (Numbers, Lists)) and one.range is not None for one in self.columns.values())
-        return listed + ("; numbers scaled to 0…1 beside categories or text" if scaled else "")
+        return listed + ("; numbers scaled to 0…1 to match categories and text" if scaled else "")
 
     def to_state(self) -> tuple[list[dict[str, Any]], np.ndarray | None]:
         """Return what is saved: JSON values per column, and the weights of words, texts × hashed words."""
