@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shlex
 import socket
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,6 +54,28 @@ def folder(tmp_path, monkeypatch):
     home.mkdir()
     monkeypatch.chdir(home)
     return home
+
+
+@pytest.fixture
+def in_a_terminal():
+    """Run Python code in a process whose output is a terminal; return what it prints there."""
+
+    def run_(code):
+        ours, theirs = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
+        process = subprocess.Popen([sys.executable, "-c", code], stderr=theirs, stdout=theirs, env=environment)
+        os.close(theirs)
+        seen = b""
+        try:
+            while chunk := os.read(ours, 2**16):
+                seen += chunk
+        except OSError:  # Linux raises this when the other end is closed
+            pass
+        os.close(ours)
+        assert process.wait() == 0, seen.decode()
+        return seen.decode()
+
+    return run_
 
 
 @pytest.fixture

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -166,20 +162,8 @@ assert main([*words, "-q"]) == 0
 """
 
 
-def test_terminal_shows_a_progress_bar_and_respects_no_color(graph):
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
-    process = subprocess.Popen([sys.executable, "-c", IN_A_TERMINAL], stderr=theirs, stdout=theirs, env=environment)
-    os.close(theirs)
-    seen = b""
-    try:
-        while chunk := os.read(ours, 2**16):
-            seen += chunk
-    except OSError:  # Linux raises this when the other end is closed
-        pass
-    os.close(ours)
-    assert process.wait() == 0, seen.decode()
-    coloured, plain, quiet = seen.decode().split("NEXT")
+def test_terminal_shows_a_progress_bar_and_respects_no_color(graph, in_a_terminal):
+    coloured, plain, quiet = in_a_terminal(IN_A_TERMINAL).split("NEXT")
     colour = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38;[25][;\d]*|9[0-7])m")
     assert colour.search(coloured)
     assert not colour.search(plain)

@@ -57,6 +57,13 @@ def test_random_splits_are_scored_with_labels_matched_by_id(run, labelled, flag,
     assert result["accuracy"]["std"] > 0
 
 
+@pytest.mark.parametrize("protocol", ["logistic", "linear"])
+def test_a_terminal_shows_how_many_splits_are_scored(labelled, in_a_terminal, protocol):
+    words = ["evaluate", "v.parquet", "--labels", "labels.csv", "--splits", "3", "--protocol", protocol]
+    assert "scored 3 of 3 splits" in in_a_terminal(f"from mvgrl.cli import main; main({words})")
+    assert "scored" not in in_a_terminal(f"from mvgrl.cli import main; main({[*words, '-q']})")
+
+
 def test_fractions_number_and_seed_of_splits_can_be_chosen(run, labelled):
     vectors, names = labelled
     splits = random_splits(names, train_fraction=0.5, val_fraction=0, count=2, seed=4)

@@ -35,6 +35,13 @@ def macro_f1(truth, predicted):
     return np.mean(scores)
 
 
+@pytest.mark.parametrize("score", [linear_scores, logistic_scores])
+def test_progress_is_reported_after_each_split(blobs, score):
+    done = []
+    score(*blobs, random_splits(blobs[1], count=3), progress=done.append)
+    assert done == [1, 2, 3]
+
+
 @pytest.mark.parametrize("kind", ["int", "text", "bool", "float"])
 def test_scores_equal_those_of_the_probe_in_percent(blobs, kind):
     points, numbers = blobs

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -46,16 +46,16 @@ class Console:
             _print(text, otherwise=text.encode("ascii", "backslashreplace").decode())
 
     @contextmanager
-    def busy(self, text: str) -> Iterator[None]:
-        """Show a spinner during slow work; nothing if stderr is not a terminal."""
+    def busy(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Show a spinner during slow work, and yield a function to change its text; nothing outside a terminal."""
         from rich.console import Console as Rich
 
         rich = Rich(file=sys.stderr)
         if self.quiet or not rich.is_terminal:
-            yield
+            yield lambda text: None
             return
-        with rich.status(text):
-            yield
+        with rich.status(text) as status:
+            yield status.update
 
 
 def _print(text: str, *, otherwise: str) -> None:

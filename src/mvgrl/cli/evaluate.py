@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -105,13 +106,14 @@ def run(
     labelled, rows = int(is_known(names).sum()), len(names)
     count = splits if splits is not None else PROTOCOLS[protocol]
     kept = _kept(table, names, free, seed or 0, console) if table.on_disk else None
-    with console.busy("scoring"):
+    with console.busy("scoring") as say:
         if protocol in SPLIT_PROTOCOLS:
             fractions = train_fraction, val_fraction
             options = labels, dataset, split, fractions, splits, seed or 0
             table, names, parts, how = _sampled_parts(protocol, table, names, kept, options)
             score = {"linear": _linear, "logistic": _logistic, "regression": _regression}[protocol]
-            scores, count = score(table, names, parts, seed or 0, where), len(parts)
+            count = len(parts)
+            scores = score(table, names, parts, seed or 0, where, lambda done: say(f"scored {done} of {count} splits"))
         elif kept is not None:
             table, names, kept = table.select(kept), names[kept], None
         if protocol == "clustering":
@@ -242,13 +244,17 @@ def given_split(
     return parts
 
 
-def _linear(table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any) -> dict[str, np.ndarray]:
+def _linear(
+    table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any, progress: Callable[[int], None]
+) -> dict[str, np.ndarray]:
     from mvgrl.evaluation import linear_scores
 
-    return linear_scores(table.vectors, names, parts, seed=seed, device=device)
+    return linear_scores(table.vectors, names, parts, seed=seed, device=device, progress=progress)
 
 
-def _logistic(table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any) -> dict[str, np.ndarray]:
+def _logistic(
+    table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any, progress: Callable[[int], None]
+) -> dict[str, np.ndarray]:
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
@@ -258,10 +264,13 @@ def _logistic(table: Embeddings, names: np.ndarray, parts: Any, seed: int, devic
     with warnings.catch_warnings():
         # Where classes can be separated, the weakest penalties do not converge; they are candidates as they are.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return logistic_scores(table.vectors, names, parts, device=device)  # deterministic: it needs no seed
+        # Deterministic: it needs no seed.
+        return logistic_scores(table.vectors, names, parts, device=device, progress=progress)
 
 
-def _regression(table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any) -> dict[str, np.ndarray]:
+def _regression(
+    table: Embeddings, names: np.ndarray, parts: Any, seed: int, device: Any, progress: Callable[[int], None]
+) -> dict[str, np.ndarray]:
     from mvgrl.evaluation import regression_scores
 
     return regression_scores(table.vectors, names, parts)  # deterministic: it needs no seed

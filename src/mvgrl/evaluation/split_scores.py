@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,13 @@ def linear_scores(
     seed: int = 0,
     device: torch.device | str | None = None,
     weight_decay: float = 0.0,
+    progress: Callable[[int], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Score the linear probe on every split: "accuracy" and "macro_f1" on its test nodes in percent, one per split.
 
     A split has node numbers or masks under "train", "test" and, optionally, "val"; if every split has val nodes,
-    "validation_accuracy" is returned too. All probes start from the weights of the seed.
+    "validation_accuracy" is returned too. All probes start from the weights of the seed. ``progress`` is called with
+    the number of splits that are done, after each of them.
 
     >>> points = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> splits = [{"train": [0, 3], "test": [1, 2]}, {"train": [1, 2], "test": [0, 3]}]
@@ -46,15 +48,23 @@ def linear_scores(
         _note(found, names[test], predicted[rest:])
         if validated:
             found.setdefault("validation_accuracy", []).append((predicted == names[asked])[:rest].mean())
+        if progress is not None:
+            progress(len(found["accuracy"]))
     return {name: 100 * np.array(values) for name, values in found.items()}
 
 
 def logistic_scores(
-    embeddings: Any, labels: Any, splits: Sequence[Mapping[str, Any]], *, device: torch.device | str | None = None
+    embeddings: Any,
+    labels: Any,
+    splits: Sequence[Mapping[str, Any]],
+    *,
+    device: torch.device | str | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Score a converged logistic regression on every split: "accuracy" and "macro_f1" in percent, one per split.
 
-    The regularisation strength is chosen on the split's "val" nodes, which every split must have.
+    The regularisation strength is chosen on the split's "val" nodes, which every split must have. ``progress`` is
+    called with the number of splits that are done, after each of them.
 
     >>> points = np.array([[-2.0], [-1.5], [-1.0], [1.0], [1.5], [2.0]])
     >>> split = {"train": [0, 5], "val": [1, 4], "test": [2, 3]}
@@ -73,6 +83,8 @@ def logistic_scores(
     found: dict[str, list[float]] = {name: [] for name in ("accuracy", "macro_f1")}
     for train, val, test in parts:
         _note(found, names[test], logistic_predictions(codes, names, train, test, val=val, device=device))
+        if progress is not None:
+            progress(len(found["accuracy"]))
     return {name: 100 * np.array(values) for name, values in found.items()}
 
 
