@@ -91,6 +91,15 @@ def test_propagated_features_of_all_views_weigh_less_than_the_codes_together(vie
     assert first == propagated[0]
 
 
+def test_codes_weigh_half_in_a_large_graph_with_features(monkeypatch) -> None:
+    inputs = node_inputs(word_graph(30, 20))
+    assert Propagated.fit(inputs).code_weight == 1.0
+    monkeypatch.setattr("mvgrl.beside.propagated.LARGE_GRAPH", 29)
+    assert Propagated.fit(inputs).code_weight == 0.5
+    assert Propagated.fit(inputs).weights == Propagated((None,) * 3).weights
+    assert Propagated.fit(node_inputs(word_graph(30, 20), features="position")).code_weight == 1.0
+
+
 def test_propagated_positions_weigh_as_much_as_the_codes_together() -> None:
     beside = Propagated.fit(node_inputs(word_graph(30, 256), features="position"))
     assert beside.names(Settings()) == ["raw positions", "propagated: adjacency", "propagated: ppr"]

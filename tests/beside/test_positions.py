@@ -195,7 +195,7 @@ def test_fewer_columns_weigh_less_and_so_do_their_codes(columns: int, factor: fl
 def test_codes_weigh_half_in_a_large_graph_with_informative_features(monkeypatch) -> None:
     informative, few = (Graph.from_scipy(communities(0).adjacency, topics(width)) for width in (256, 255))
     for size, expected in ((150, 1.0), (149, 0.5)):
-        monkeypatch.setattr("mvgrl.beside.positions.LARGE_GRAPH", size)
+        monkeypatch.setattr("mvgrl.beside.propagated.LARGE_GRAPH", size)
         assert [WithPositions.fit(inputs_of(one)).code_weight for one in (few, communities(256))] == [1.0, 1.0]
         inputs = inputs_of(informative)
         found = WithPositions.fit(inputs)

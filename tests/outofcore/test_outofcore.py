@@ -124,6 +124,17 @@ def test_many_features_are_reduced_as_in_memory(tmp_path: Path, width: int, spar
     same_geometry(found, expected, 0.1)
 
 
+def test_codes_of_a_large_graph_weigh_half_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mvgrl.beside.propagated.LARGE_GRAPH", 100)
+    graph = community_graph()
+    job = job_of(stored(graph, tmp_path), tmp_path, views=("adjacency", "ppr:top_k=16:method=push"))
+    trained, found = vectors_of(job)
+    assert trained.composition is not None
+    assert trained.composition.beside is not None
+    assert trained.composition.beside.code_weight == 0.5
+    same_geometry(found, fit(graph, job.settings, device="cpu").vectors(output=job.output))
+
+
 def test_directions_of_propagated_features_need_not_lead_among_the_features(tmp_path: Path) -> None:
     """Features with large variance but no relation to the edges fade with every step; what is left must be found."""
     rng = np.random.default_rng(0)

@@ -17,7 +17,6 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.agreement import FEW_FEATURES, are_unrelated
-from mvgrl.automatic import LARGE_GRAPH
 from mvgrl.beside.propagated import Propagated, products_of
 from mvgrl.graphs.features import varying_columns
 from mvgrl.inputs import Inputs
@@ -35,7 +34,6 @@ class WithPositions(Propagated):
     columns: int = 1  # of the features that vary between nodes; only needed to fit
     encoder: PositionEncoder | None = None  # knows the positions of the training graph; None if features are positions
     unrelated: bool = False  # the features have nothing to do with the edges; only needed to fit
-    large: bool = False  # the training graph is large; only needed to fit
 
     enough: ClassVar[int] = 128  # columns at which features get their full weight
 
@@ -48,8 +46,7 @@ class WithPositions(Propagated):
         given = inputs.graph.features if inputs.encoder.kind_ == "given" else None
         columns = inputs.features.shape[1] if given is None else varying_columns(given)
         unrelated = are_unrelated(inputs.graph, inputs.features)
-        large = inputs.graph.nodes > LARGE_GRAPH
-        found = cls(features.bases, columns=columns, unrelated=unrelated, large=large)
+        found = cls(features.bases, nodes=features.nodes, columns=columns, unrelated=unrelated)
         return replace(found, encoder=inputs.positions(coarse=not found.say_little))
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
@@ -94,14 +91,8 @@ class WithPositions(Propagated):
 
     @property
     def code_weight(self) -> float:
-        """The weight of the codes of all views together: 1 or less, as they are trained on the features.
-
-        In a large graph with informative features it is half: with more, codes displace the propagated features and
-        the positions, which are more informative there.
-        """
-        if self.encoder is None:
-            return super().code_weight
-        return 0.5 if self.large and not self.say_little else self._fullness
+        """The weight of the codes of all views together: lower if they are trained on few features."""
+        return self._fullness if self.encoder is not None and self.say_little else super().code_weight
 
     @property
     def by_share(self) -> list[bool]:

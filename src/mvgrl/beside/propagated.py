@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from mvgrl.automatic import LARGE_GRAPH
 from mvgrl.beside.basis import check_basis
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
@@ -28,6 +29,7 @@ class Propagated:
     bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features unchanged
     positions: bool = False  # whether the features are positions in the graph
     raw: bool = True  # whether the first part is the raw features; False only in older files
+    nodes: int = 0  # of the training graph; only needed to fit
 
     components: ClassVar[int] = PROPAGATED
 
@@ -36,10 +38,11 @@ class Propagated:
         """Find the leading components of the raw and propagated features of the training graph."""
         shape, device = inputs.features.shape, inputs.device
         products, positions = products_of(inputs), are_positions(inputs.settings.features)
+        nodes = inputs.graph.nodes
         if positions or shape[1] <= cls.components:
-            return cls(tuple(None for _ in products), positions)
+            return cls(tuple(None for _ in products), positions, nodes=nodes)
         bases = (leading_directions(product, shape, cls.components, device) for product in products)
-        return cls(tuple(bases), positions)
+        return cls(tuple(bases), positions, nodes=nodes)
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
         """Return the components of every part, nodes × components each; None for a part that is unknown."""
@@ -61,8 +64,11 @@ class Propagated:
 
     @property
     def code_weight(self) -> float:
-        """The weight of the codes of all views together."""
-        return 1.0
+        """The weight of the codes of all views together: 1, or half in a large graph with features.
+
+        There, propagated features are the more informative parts, and codes of full weight displace them.
+        """
+        return 0.5 if self.nodes > LARGE_GRAPH and not self.positions else 1.0
 
     @property
     def by_share(self) -> list[bool]:

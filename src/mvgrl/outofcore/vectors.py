@@ -97,10 +97,11 @@ class VectorStage:
                 logger.warning("positions are unknown in a graph that stays on disk; vectors come from features alone")
             return self.composition.beside
         width, numbers = self.features.shape[1], [None, *range(len(self.views))]
+        nodes = self.ranges.nodes
         if width <= Propagated.components:
-            return Propagated((None,) * len(numbers))
+            return Propagated((None,) * len(numbers), nodes=nodes)
         reduced = self._leading() if width > _WIDEST else None
-        return Propagated(tuple(self._basis(number, reduced) for number in numbers))
+        return Propagated(tuple(self._basis(number, reduced) for number in numbers), nodes=nodes)
 
     def _basis(self, number: int | None, reduced: Tensor | None) -> Tensor:
         """Find the leading directions of the raw features, or of those propagated over a view."""
