@@ -29,7 +29,7 @@ TOP_K = 64
 _BYTES_OF_STEP, _BYTES_OF_EMBEDDING = 100, 16
 SIMILAR = 10  # similar nodes that each node is joined with by default, at most
 # Up to this many nodes, similar ones are searched for, by comparing all pairs; above, positions are added to any
-# features, and codes weigh half: positions gain two points on WordNet, and next to nothing in graphs of up to 20,000.
+# features, and codes weigh half: positions gain two points on WordNet, and next to nothing up to 20,000 nodes.
 LARGE_GRAPH = 50_000
 _SLOW_NODES = 50_000  # above which a step with all nodes takes seconds on a few cores, and there are hundreds
 
