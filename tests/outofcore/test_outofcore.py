@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from mvgrl.outofcore.features import StoredFeatures, StreamedFacts, fitted_encod
 from mvgrl.outofcore.job import Job, check_settings
 from mvgrl.outofcore.plan import Plan
 from mvgrl.outofcore.shards import Ranges, Shards
+from mvgrl.outofcore.tall import Rows, Tall
 from mvgrl.runtime import generator_for
 from mvgrl.sampling import NodeBatches
 from mvgrl.settings import Output, Settings
@@ -331,6 +333,41 @@ def test_trained_model_is_applied_to_another_graph(given: Output, tmp_path: Path
     shards = job.vectors(trained)
     found = np.concatenate([shards.read(shard) for shard in range(len(shards.ranges))])
     np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_trained_model_with_square_roots_is_applied_to_another_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On disk, their columns are propagated seven at a time."""
+    monkeypatch.setattr("mvgrl.beside.roots.LARGE_GRAPH", 100)
+    graph, views = community_graph(width=300, sparse=True), ("adjacency", "ppr:top_k=16:method=push")
+    settings = Settings(hidden=8, epochs=2, views=views, sampler="walk", sample_size=50, normalise="row")
+    given = Output(dim=12, beside="propagated")
+    trained = fit(graph, settings, device="cpu")
+    expected = trained.vectors(other := community_graph(width=300, sparse=True, seed=1), given)
+    output = trained.output_of(given)
+    assert trained.compose(output).beside.roots  # type: ignore[union-attr]
+    on_disk = stored(other, tmp_path)
+    plan = replace(Plan.make(on_disk, trained.model.settings, output, 2**31), rows=50, columns=7)
+    job = Job(on_disk, Resolved(trained.model.settings), output, tmp_path / "job", plan)
+    job.start(trained)
+    job.diffuse()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tall, "fill", killed_at("roots-1-20", Tall.fill))
+        with pytest.raises(KeyboardInterrupt):
+            job.vectors(trained)
+    shards = job.vectors(trained)
+    found = np.concatenate([shards.read(shard) for shard in range(len(shards.ranges))])
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def killed_at(name: str, fill: Callable[[Tall, Rows], None]) -> Callable[[Tall, Rows], None]:
+    def interrupted(tall: Tall, make: Rows) -> None:
+        if tall.folder.name == name:
+            raise KeyboardInterrupt
+        fill(tall, make)
+
+    return interrupted
 
 
 def test_embed_continues_where_it_was_interrupted(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -12,23 +13,28 @@ from torch.nn.functional import normalize
 
 from mvgrl.automatic import LARGE_GRAPH
 from mvgrl.beside.basis import check_basis
+from mvgrl.beside.roots import project_roots, root_directions, suit
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
 from mvgrl.positions import are_positions
 from mvgrl.settings import PROPAGATED, Settings
 from mvgrl.vector_space import leading_directions
 
+_ROOTS = "roots"  # the tensor in a file that says that parts are components of square roots
+
 
 @dataclass(frozen=True)
 class Propagated:
     """Features, raw and propagated over every view, at unit length; 256 components where there are more.
 
-    Positions are components already, and all of them are kept.
+    Positions are components already, and all of them are kept. In large graphs, components of propagated features are
+    those of square roots if no feature is negative (roots.py).
     """
 
     bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features unchanged
     positions: bool = False  # whether the features are positions in the graph
     raw: bool = True  # whether the first part is the raw features; False only in older files
+    roots: bool = False  # whether the propagated parts are components of square roots
     nodes: int = 0  # of the training graph; only needed to fit
 
     components: ClassVar[int] = PROPAGATED
@@ -41,20 +47,28 @@ class Propagated:
         nodes = inputs.graph.nodes
         if positions or shape[1] <= cls.components:
             return cls(tuple(None for _ in products), positions, nodes=nodes)
-        bases = (leading_directions(product, shape, cls.components, device) for product in products)
-        return cls(tuple(bases), positions, nodes=nodes)
+        roots = suit(inputs, cls.components)
+        plain = products[:1] if roots else products
+        bases = [leading_directions(product, shape, cls.components, device) for product in plain]
+        if roots:
+            bases += [root_directions(inputs.features, *steps, cls.components, device) for steps in _steps_of(inputs)]
+        return cls(tuple(bases), positions, roots=roots, nodes=nodes)
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
         """Return the components of every part, nodes × components each; None for a part that is unknown."""
         every = torch.eye(inputs.features.shape[1], device=inputs.device)
         bases = (every if basis is None else basis for basis in self.bases)
-        products = products_of(inputs)[0 if self.raw else 1 :]
+        products = products_of(inputs)
+        if self.roots:
+            products[1:] = [partial(project_roots, inputs.features, *steps) for steps in _steps_of(inputs)]
+        products = products[0 if self.raw else 1 :]
         return [normalize(product(basis)) for product, basis in zip(products, bases, strict=True)]
 
     def names(self, settings: Settings) -> list[str]:
         """Return the names of the parts."""
         first = [f"raw {'positions' if self.positions else 'features'}"] if self.raw else []
-        return first + [f"propagated: {view}" for view in settings.views]
+        propagated = "propagated, square roots" if self.roots else "propagated"
+        return first + [f"{propagated}: {view}" for view in settings.views]
 
     @property
     def weights(self) -> list[float]:
@@ -77,7 +91,8 @@ class Propagated:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors to save in a file."""
-        return {f"basis.{part}": basis for part, basis in enumerate(self.bases) if basis is not None}
+        roots = {_ROOTS: torch.ones(1)} if self.roots else {}
+        return {f"basis.{part}": basis for part, basis in enumerate(self.bases) if basis is not None} | roots
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], settings: Settings, width: int, count: int) -> Propagated:
@@ -93,7 +108,7 @@ class Propagated:
             return cls((None,) * count, positions, raw)
         for name in names:
             check_basis(name, tensors[name], width)
-        return cls(tuple(tensors[name] for name in names), positions, raw)
+        return cls(tuple(tensors[name] for name in names), positions, raw, _ROOTS in tensors)
 
     def widths(self, width: int) -> list[int]:
         """Return the number of columns of every part, for features of ``width`` columns."""
@@ -110,8 +125,7 @@ def products_of(inputs: Inputs, features: Matrix | None = None) -> list[Callable
     The features are those of the inputs unless others are given.
     """
     table = inputs.features if features is None else features
-    steps = [(inputs.views[0], 0)]
-    steps += [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
+    steps = [(inputs.views[0], 0), *_steps_of(inputs)]
 
     def propagation(view: Matrix, count: int) -> Callable[[Tensor], Tensor]:
         def product(directions: Tensor) -> Tensor:
@@ -123,3 +137,8 @@ def products_of(inputs: Inputs, features: Matrix | None = None) -> list[Callable
         return product
 
     return [propagation(view, count) for view, count in steps]
+
+
+def _steps_of(inputs: Inputs) -> list[tuple[Matrix, int]]:
+    """Return every view, and the number of steps that features are propagated over it."""
+    return [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]

@@ -89,6 +89,11 @@ class Tall:
                     inside[first:last] = right(first, last, columns).numpy()
             shards.fill(lambda start, stop, inside=inside: kept(view.product(start, stop, inside)), done)  # type: ignore[misc]
 
+    def fill(self, make: Rows) -> None:
+        """Write what is missing of a matrix that is given by its rows."""
+        for block, columns in enumerate(self.blocks):
+            self.shards(block).fill(lambda start, stop, columns=columns: make(start, stop, columns).numpy())  # type: ignore[misc]
+
     def squares(self, view: StoredMatrix, right: Rows, done: Done) -> Tensor:
         """Return the sum of squares of every column of such a product, of which nothing else is written."""
         self.propagate(view, right, done, lambda rows: np.einsum("ij,ij->j", rows, rows, dtype=np.float64)[None])

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.beside import Propagated
+from mvgrl.beside.roots import root_shares
 from mvgrl.model import MVGRL
 from mvgrl.outofcore.adjacency import StoredAdjacency
 from mvgrl.outofcore.features import StoredFeatures
@@ -180,15 +181,44 @@ class VectorStage:
                 self._first[-1].propagate(view, given, self.done)
                 if bases is not None:
                     basis = bases[number]
+                    assert self._beside is not None
                     assert basis is not None
-                    steps = self._steps(f"propagated-{number}", number, basis.shape[1])
-                    powers(steps, view, self._features(basis), self.done, keep_first=False)
-                    self._propagated.append(steps[-1])
+                    project = self._roots_on if self._beside.roots else self._propagated_on
+                    self._propagated.append(project(number, basis))
             self._later.append([])
             for layer in range(1, settings.layers):
                 tall = self._tall(f"layer-{number}-{layer}", settings.hidden)
                 tall.propagate(view, self._projected(number, layer), self.done)
                 self._later[-1].append(tall)
+
+    def _propagated_on(self, number: int, basis: Tensor) -> Tall:
+        """Write the components of features propagated over a view."""
+        steps = self._steps(f"propagated-{number}", number, basis.shape[1])
+        powers(steps, self.views[number], self._features(basis), self.done, keep_first=False)
+        return steps[-1]
+
+    def _roots_on(self, number: int, basis: Tensor) -> Tall:
+        """Write the components of square roots of features propagated over a view, some columns after the others."""
+        every = torch.eye(len(basis))
+        total = self._steps(f"total-{number}", number, 1)
+        powers(total, self.views[number], self._features(torch.ones(len(basis), 1)), self.done, keep_first=False)
+        blocks = [slice(start, start + self.columns) for start in range(0, len(basis), self.columns)]
+        sums = [self._tall(f"roots-{number}-{block}", basis.shape[1]) for block in range(len(blocks))]
+        first = max((block for block, tall in enumerate(sums) if tall.complete), default=-1) + 1
+        for block in range(first, len(blocks)):
+            chosen = every[:, blocks[block]]
+            steps = self._steps(f"columns-{number}-{block}", number, chosen.shape[1])
+            powers(steps, self.views[number], self._features(chosen), self.done, keep_first=False)
+
+            def add(start: int, stop: int, columns: slice, block: int = block, last: Tall = steps[-1]) -> Tensor:
+                found = root_shares(last.rows(start, stop), total[-1].rows(start, stop))
+                before = sums[block - 1].some(start, stop, columns) if block else 0
+                return found @ basis[blocks[block], columns] + before
+
+            sums[block].fill(add)
+            for tall in (steps[-1], *sums[max(0, block - 1) : block]):
+                tall.remove()
+        return sums[-1]
 
     def _features(self, directions: Tensor | None) -> Rows:
         """Return the features, or their products with some directions, row by row."""

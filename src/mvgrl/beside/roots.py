@@ -1,0 +1,95 @@
+"""For nodes of large graphs: square roots of propagated features, for features that are never negative.
+
+After propagation, a node's features are a distribution over columns, such as words; frequent words would dominate
+its components. The inner product of square roots of two distributions is their Bhattacharyya coefficient, in which
+rare words count as well. Square roots are not linear, so all columns are propagated, a block of them at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mvgrl.automatic import LARGE_GRAPH
+from mvgrl.inputs import Inputs
+from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
+from mvgrl.positions import are_positions
+from mvgrl.vector_space import leading_directions
+
+WIDEST = 2**13  # columns that are propagated one by one; with more of them, this would take too long
+_BLOCK = 2**25  # entries of the columns that are propagated at a time
+_FEWEST = 16  # of these columns
+_SAMPLE = 2**26  # entries of the rows from which directions are found
+
+
+def suit(inputs: Inputs, components: int) -> bool:
+    """Whether square roots replace the propagated features: in large graphs, for many features, none negative."""
+    width = inputs.features.shape[1]
+    if are_positions(inputs.settings.features) or not components < width <= WIDEST:
+        return False
+    return inputs.graph.nodes > LARGE_GRAPH and _is_non_negative(inputs.features)
+
+
+def root_directions(table: Matrix, view: Matrix, steps: int, count: int, device: torch.device) -> Tensor:
+    """Return the leading directions of square roots of the features after some steps over a view, columns × count.
+
+    They come from a random sample of the rows if the table is large.
+    """
+    rows, width = table.shape
+    size = min(rows, max(_SAMPLE // width, count))
+    sample = np.sort(np.random.default_rng(0).choice(rows, size, replace=False))
+    nodes = torch.from_numpy(sample).to(device)
+    last = view.rows(nodes)
+    found = torch.cat([last @ columns for columns in _propagated(table, view, steps - 1, device)], dim=1)
+    roots = DenseMatrix(root_shares(found, found.sum(1, keepdim=True)))
+    return leading_directions(lambda right: roots @ right, (size, width), count, device)
+
+
+def project_roots(table: Matrix, view: Matrix, steps: int, basis: Tensor) -> Tensor:
+    """Return the components of square roots of the features after some steps over a view, rows × components.
+
+    >>> table = DenseMatrix(torch.tensor([[1.0, 3.0], [0.0, 4.0]]))
+    >>> project_roots(table, DenseMatrix(torch.eye(2)), 1, torch.eye(2)).round(decimals=3)
+    tensor([[0.5000, 0.8660],
+            [0.0000, 1.0000]])
+    """
+    total = table @ torch.ones(table.shape[1], 1, device=basis.device)
+    for _ in range(steps):
+        total = view @ total
+    found, start = basis.new_zeros(len(total), basis.shape[1]), 0
+    for columns in _propagated(table, view, steps, basis.device):
+        stop = start + columns.shape[1]
+        found.addmm_(root_shares(columns, total), basis[start:stop])
+        start = stop
+    return found
+
+
+def root_shares(columns: Tensor, total: Tensor) -> Tensor:
+    """Return the square roots of shares of the total of every row; a row without features stays zero.
+
+    >>> root_shares(torch.tensor([[1.0, 3.0], [0.0, 0.0]]), torch.tensor([[4.0], [0.0]])).round(decimals=3)
+    tensor([[0.5000, 0.8660],
+            [0.0000, 0.0000]])
+    """
+    return torch.where(total > 0, columns / total, 0.0).clamp_(min=0).sqrt_()
+
+
+def _propagated(table: Matrix, view: Matrix, steps: int, device: torch.device) -> Iterator[Tensor]:
+    """Yield the columns of the features after some steps, a block of them at a time."""
+    rows, width = table.shape
+    size = max(_FEWEST, _BLOCK // rows)
+    for start in range(0, width, size):
+        chosen = torch.zeros(width, min(size, width - start), device=device)
+        chosen[start : start + size].fill_diagonal_(1)
+        columns = table @ chosen
+        for _ in range(steps):
+            columns = view @ columns
+        yield columns
+
+
+def _is_non_negative(features: Matrix) -> bool:
+    values = {SparseMatrix: "values", DenseMatrix: "blocks"}.get(type(features))
+    return values is not None and bool((getattr(features, values) >= 0).all())
