@@ -10,8 +10,10 @@ import scipy.sparse as sp
 import torch
 
 from mvgrl.beside import KINDS, Propagated, roots
+from mvgrl.beside.roots import root_directions
 from mvgrl.graphs import Graph
 from mvgrl.inputs import Inputs, prepare
+from mvgrl.matrices import DenseMatrix
 from mvgrl.pretrained import load_model, save_model
 from mvgrl.settings import Output, Settings, literal
 from mvgrl.training import fit
@@ -74,6 +76,17 @@ def test_parts_are_components_of_square_roots(block: int, monkeypatch: pytest.Mo
         expected = unit(whole @ np.linalg.svd(whole, full_matrices=False)[2][:256].T)
         np.testing.assert_allclose(part @ part.T, expected @ expected.T, atol=1e-3)
         assert not part[-1].any()  # nothing to propagate
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_directions_lead_after_all_steps(steps: int) -> None:
+    rng = np.random.default_rng(0)
+    view, table = rng.random((30, 30)), rng.random((30, 12))
+    found = np.linalg.matrix_power(view, steps) @ table
+    expected = np.linalg.svd(np.sqrt(found / found.sum(1, keepdims=True)))[2][:2].T
+    given = [DenseMatrix(torch.from_numpy(one).float()) for one in (table, view)]
+    basis = root_directions(*given, steps, 2, torch.device("cpu")).numpy()
+    np.testing.assert_allclose(basis @ basis.T, expected @ expected.T, atol=1e-3)
 
 
 def test_raw_features_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
