@@ -73,6 +73,26 @@ def test_vectors_of_nodes_have_the_codes_of_every_view_and_features_before_and_a
     np.testing.assert_allclose(composition.space.mean[:16], views.mean(0), atol=1e-5)
 
 
+def test_parts_of_the_first_vectors_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Inputs] = []
+    now = Propagated.parts
+    monkeypatch.setattr(Propagated, "parts", lambda beside, inputs: calls.append(inputs) or now(beside, inputs))
+    trained, _ = trained_on("node")
+    first = trained.vectors(output=FEATURES)
+    assert len(calls) == 1
+    np.testing.assert_array_equal(trained.vectors(output=FEATURES), first)  # computed again
+    assert len(calls) == 2
+
+
+def test_the_first_vectors_may_be_those_of_another_graph() -> None:
+    (one, _), (other, _) = trained_on("node"), trained_on("node")
+    new = random_graph(30, seed=1)
+    found = one.vectors(new, FEATURES)
+    other.compose(FEATURES)
+    assert len(found) == 30
+    np.testing.assert_array_equal(found, other.vectors(new, FEATURES))
+
+
 def test_vectors_of_graphs_have_the_codes_of_every_layer_counts_and_a_histogram() -> None:
     trained, graph = trained_on("graph")
     composition = trained.compose(Output())

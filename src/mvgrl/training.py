@@ -70,13 +70,15 @@ class Trained:
         ((4, 2), (4, 8))
         """
         task, output = self.model.settings.task, self.output_of(output)
-        composition = self.compose(output) if output.composed else None
+        composition, parts = self._composed(output) if output.composed else (None, None)
+        if graph is not None:
+            parts = None  # those of the training graphs
         inputs = self._prepared(graph)
         self.model.eval()
         if composition is None:
             found = plain_vectors(self.model, inputs, output)[task == "graph"]
         else:
-            found = composition.vectors(self.model, inputs, output)
+            found = composition.vectors(self.model, inputs, output, parts)
         return _checked(found)
 
     def output_of(self, given: Output | None) -> Output:
@@ -99,7 +101,11 @@ class Trained:
 
     def compose(self, output: Output) -> Composition:
         """Return how the vectors of an output are composed, fitted on the training graphs if necessary."""
-        output = self.output_of(output)
+        return self._composed(self.output_of(output))[0]
+
+    def _composed(self, output: Output) -> tuple[Composition, list[Tensor] | None]:
+        """Return the composition and, if it had to be fitted, the parts of the training graphs."""
+        parts = None
         if self.composition is None or not self.composition.fits(output):
             if self.inputs is None:
                 raise SettingsError(
@@ -107,8 +113,8 @@ class Trained:
                     "beside, codes and join, use the preset 'paper', or train again"
                 )
             self.model.eval()
-            self.composition = Composition.fit(self.model, self.inputs, output)
-        return self.composition
+            self.composition, parts = Composition.fit(self.model, self.inputs, output)
+        return self.composition, parts
 
     def vector_text(self, output: Output) -> str:
         """Return in a few words what the vectors of an output are made of, and how much of each part they keep."""

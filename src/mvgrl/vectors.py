@@ -55,19 +55,19 @@ class Composition:
     logarithms: bool = False  # of sums over graphs; square roots in older files
 
     @classmethod
-    def fit(cls, model: MVGRL, inputs: Inputs, output: Output) -> Composition:
-        """Learn components, scales and the rotation from the training graphs."""
+    def fit(cls, model: MVGRL, inputs: Inputs, output: Output) -> tuple[Composition, list[Tensor]]:
+        """Learn components, scales and the rotation from the training graphs, and return their parts, too."""
         kind = KINDS.get(output.beside)
         beside = None if kind is None else inputs.once(kind, lambda: kind.fit(inputs))
         logarithms = inputs.settings.task == "graph"
         found = _parts(model, inputs, output, beside, logarithms=logarithms)
         parts = [part for part in found if part is not None]  # all of them: everything is known of the training graphs
-        return cls(output, beside, fitted_space(parts, beside, inputs), logarithms)
+        return cls(output, beside, fitted_space(parts, beside, inputs), logarithms), parts
 
-    def vectors(self, model: MVGRL, inputs: Inputs, output: Output) -> Tensor:
-        """Return the vectors of the task for prepared graphs."""
-        parts = _parts(model, inputs, self.output, self.beside, logarithms=self.logarithms)
-        found = self.space.transform(parts, output.dim)
+    def vectors(self, model: MVGRL, inputs: Inputs, output: Output, parts: Sequence[Tensor] | None = None) -> Tensor:
+        """Return the vectors of the task for prepared graphs, whose parts are computed unless they are given."""
+        known = _parts(model, inputs, self.output, self.beside, logarithms=self.logarithms) if parts is None else parts
+        found = self.space.transform(known, output.dim)
         return normalize(found) if output.unit_length else found
 
     def fits(self, output: Output) -> bool:
