@@ -49,9 +49,12 @@ def unit(rows: np.ndarray) -> np.ndarray:
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-12)
 
 
-def densely(inputs: Inputs, view: int) -> np.ndarray:
-    """Return the square roots of V^8·X for the adjacency and of S·X for a diffusion, as shares of their rows."""
-    steps = {"adjacency": 8}.get(inputs.settings.views[view].name, 1)
+PROPAGATIONS = [(0, 8), (1, 1), (0, 2)]  # over the adjacency, the diffusion, and the adjacency again: view and steps
+
+
+def densely(inputs: Inputs, part: int) -> np.ndarray:
+    """Return the square roots of V^k·X, as shares of their rows, for a view V."""
+    view, steps = PROPAGATIONS[part]
     matrix = inputs.views[view].dense().double().numpy()
     found = np.linalg.matrix_power(matrix, steps) @ inputs.features.dense().double().numpy()
     total = found.sum(1, keepdims=True)
@@ -71,8 +74,10 @@ def test_parts_are_components_of_square_roots(block: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(roots, "_FEWEST", 1)
     inputs = inputs_of(word_graph())
     beside = fitted(inputs)
-    for view, part in enumerate(beside.parts(inputs)[1:]):
-        whole = densely(inputs, view)
+    parts = beside.parts(inputs)[1:]
+    assert len(parts) == len(PROPAGATIONS)
+    for number, part in enumerate(parts):
+        whole = densely(inputs, number)
         expected = unit(whole @ np.linalg.svd(whole, full_matrices=False)[2][:256].T)
         np.testing.assert_allclose(part @ part.T, expected @ expected.T, atol=1e-3)
         assert not part[-1].any()  # nothing to propagate
@@ -93,7 +98,8 @@ def test_raw_features_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = inputs_of(word_graph())
     beside = fitted(inputs)
     raw, *others = beside.names(Settings())
-    assert (raw, others) == ("raw features", [f"propagated, square roots: {view}" for view in ("adjacency", "ppr")])
+    propagated = [f": {view}" for view in ("adjacency", "ppr")] + [", 2 steps: adjacency"]
+    assert (raw, others) == ("raw features", [f"propagated, square roots{one}" for one in propagated])
     monkeypatch.setattr(roots, "LARGE_GRAPH", NODES)
     plain = Propagated.fit(inputs)
     assert not plain.roots
@@ -106,9 +112,9 @@ def test_directions_of_a_sample_of_rows_keep_nearly_as_much(monkeypatch: pytest.
     everything = fitted(inputs)
     monkeypatch.setattr(roots, "_SAMPLE", 300 * WIDTH)
     sampled = fitted(inputs)
-    for view in range(2):
-        whole = densely(inputs, view)
-        kept = [np.square(whole @ beside.bases[view + 1].numpy()).sum() for beside in (everything, sampled)]  # type: ignore[union-attr]
+    for number in range(len(PROPAGATIONS)):
+        whole = densely(inputs, number)
+        kept = [np.square(whole @ beside.bases[number + 1].numpy()).sum() for beside in (everything, sampled)]  # type: ignore[union-attr]
         assert 0.98 * kept[0] < kept[1] < kept[0]
 
 
@@ -163,7 +169,7 @@ def test_another_graph_is_embedded_with_the_directions_of_the_first() -> None:
     inputs = inputs_of(word_graph())
     beside = fitted(inputs)
     new = prepare(word_graph(seed=1), inputs.settings, device="cpu", encoder=inputs.encoder)
-    for view, part in enumerate(beside.parts(new)[1:]):
-        basis = beside.bases[view + 1]
+    for number, part in enumerate(beside.parts(new)[1:]):
+        basis = beside.bases[number + 1]
         assert basis is not None
-        np.testing.assert_allclose(part, unit(densely(new, view) @ basis.double().numpy()), atol=1e-4)
+        np.testing.assert_allclose(part, unit(densely(new, number) @ basis.double().numpy()), atol=1e-4)

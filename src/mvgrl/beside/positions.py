@@ -46,7 +46,7 @@ class WithPositions(Propagated):
         given = inputs.graph.features if inputs.encoder.kind_ == "given" else None
         columns = inputs.features.shape[1] if given is None else varying_columns(given)
         unrelated = are_unrelated(inputs.graph, inputs.features)
-        found = cls(features.bases, roots=features.roots, nodes=features.nodes, columns=columns, unrelated=unrelated)
+        found = cls(**vars(features), columns=columns, unrelated=unrelated)
         return replace(found, encoder=inputs.positions(coarse=not found.say_little))
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
@@ -121,7 +121,7 @@ class WithPositions(Propagated):
         features = Propagated.from_tensors(tensors, settings, width, count)
         if features.positions == (encoder is not None):
             raise ValueError(f"vector/{_PREFIX}positions is {'missing' if encoder is None else 'there twice'}")
-        return cls(features.bases, features.positions, features.raw, features.roots, encoder=encoder)
+        return cls(**vars(features), encoder=encoder)
 
     def widths(self, width: int) -> list[int]:
         """Return the number of columns of every part, for features of ``width`` columns."""
@@ -135,4 +135,4 @@ class WithPositions(Propagated):
     @property
     def _count(self) -> int:
         """The number of parts that are positions: raw ones, and those propagated over every view."""
-        return len(self.bases) + (not self.raw)
+        return self._views + 1

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from mvgrl.automatic import LARGE_GRAPH
 from mvgrl.beside.basis import check_basis
-from mvgrl.beside.roots import project_roots, root_directions, suit
+from mvgrl.beside.roots import EARLY, early_views, project_roots, root_directions, suit
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
 from mvgrl.positions import are_positions
@@ -28,13 +28,14 @@ class Propagated:
     """Features, raw and propagated over every view, at unit length; 256 components where there are more.
 
     Positions are components already, and all of them are kept. In large graphs, components of propagated features are
-    those of square roots if no feature is negative (roots.py).
+    those of square roots if no feature is negative, and views with many steps have a second part, after two (roots.py).
     """
 
     bases: tuple[Tensor | None, ...]  # per part: features × components; None: the features unchanged
     positions: bool = False  # whether the features are positions in the graph
     raw: bool = True  # whether the first part is the raw features; False only in older files
     roots: bool = False  # whether the propagated parts are components of square roots
+    early: int = 0  # the number of parts, the last ones, that are propagated two steps only
     nodes: int = 0  # of the training graph; only needed to fit
 
     components: ClassVar[int] = PROPAGATED
@@ -48,11 +49,13 @@ class Propagated:
         if positions or shape[1] <= cls.components:
             return cls(tuple(None for _ in products), positions, nodes=nodes)
         roots = suit(inputs, cls.components)
+        early = len(early_views(inputs.settings)) if roots else 0
         plain = products[:1] if roots else products
         bases = [leading_directions(product, shape, cls.components, device) for product in plain]
         if roots:
-            bases += [root_directions(inputs.features, *steps, cls.components, device) for steps in _steps_of(inputs)]
-        return cls(tuple(bases), positions, roots=roots, nodes=nodes)
+            found = _propagations(inputs, early=True)
+            bases += [root_directions(inputs.features, *one, cls.components, device) for one in found]
+        return cls(tuple(bases), positions, roots=roots, early=early, nodes=nodes)
 
     def parts(self, inputs: Inputs) -> list[Tensor | None]:
         """Return the components of every part, nodes × components each; None for a part that is unknown."""
@@ -60,7 +63,7 @@ class Propagated:
         bases = (every if basis is None else basis for basis in self.bases)
         products = products_of(inputs)
         if self.roots:
-            products[1:] = [partial(project_roots, inputs.features, *steps) for steps in _steps_of(inputs)]
+            products[1:] = [partial(project_roots, inputs.features, *one) for one in _propagations(inputs, early=True)]
         products = products[0 if self.raw else 1 :]
         return [normalize(product(basis)) for product, basis in zip(products, bases, strict=True)]
 
@@ -68,13 +71,16 @@ class Propagated:
         """Return the names of the parts."""
         first = [f"raw {'positions' if self.positions else 'features'}"] if self.raw else []
         propagated = "propagated, square roots" if self.roots else "propagated"
-        return first + [f"{propagated}: {view}" for view in settings.views]
+        after_two = [f"{propagated}, {EARLY} steps: {settings.views[view]}" for view in early_views(settings)]
+        return first + [f"{propagated}: {view}" for view in settings.views] + after_two[: self.early]
 
     @property
     def weights(self) -> list[float]:
-        """The weight of every part: propagated features of all views weigh 0.7 together, and propagated positions 1."""
-        views = len(self.bases) - self.raw
-        return [(1.0 if self.positions else 0.7) * views**-0.5] * len(self.bases)
+        """The weight of every part: propagated features of all views weigh 0.7 together, and propagated positions 1.
+
+        Parts after two steps, and the raw features, weigh as much as one view.
+        """
+        return [(1.0 if self.positions else 0.7) * self._views**-0.5] * len(self.bases)
 
     @property
     def code_weight(self) -> float:
@@ -100,19 +106,26 @@ class Propagated:
 
         Older files have one part fewer, and 256 components of positions.
         """
-        positions, raw = are_positions(settings.features), count == len(settings.views) + 1
-        if not raw and count != len(settings.views):
+        positions, roots = are_positions(settings.features), _ROOTS in tensors
+        early = len(early_views(settings)) if roots else 0
+        raw = count == len(settings.views) + 1 + early
+        if not raw and (roots or count != len(settings.views)):
             raise ValueError(f"there are {count} parts in addition to the codes of {len(settings.views)} views")
         names = [f"basis.{part}" for part in range(count)]
         if width <= cls.components or (positions and names[0] not in tensors):
             return cls((None,) * count, positions, raw)
         for name in names:
             check_basis(name, tensors[name], width)
-        return cls(tuple(tensors[name] for name in names), positions, raw, _ROOTS in tensors)
+        return cls(tuple(tensors[name] for name in names), positions, raw, roots, early)
 
     def widths(self, width: int) -> list[int]:
         """Return the number of columns of every part, for features of ``width`` columns."""
         return [width if basis is None else basis.shape[1] for basis in self.bases]
+
+    @property
+    def _views(self) -> int:
+        """The number of views."""
+        return len(self.bases) - self.raw - self.early
 
     def to(self, device: torch.device | str) -> Propagated:
         """Return the bases on another device."""
@@ -125,7 +138,7 @@ def products_of(inputs: Inputs, features: Matrix | None = None) -> list[Callable
     The features are those of the inputs unless others are given.
     """
     table = inputs.features if features is None else features
-    steps = [(inputs.views[0], 0), *_steps_of(inputs)]
+    steps = [(inputs.views[0], 0), *_propagations(inputs)]
 
     def propagation(view: Matrix, count: int) -> Callable[[Tensor], Tensor]:
         def product(directions: Tensor) -> Tensor:
@@ -139,6 +152,7 @@ def products_of(inputs: Inputs, features: Matrix | None = None) -> list[Callable
     return [propagation(view, count) for view, count in steps]
 
 
-def _steps_of(inputs: Inputs) -> list[tuple[Matrix, int]]:
-    """Return every view, and the number of steps that features are propagated over it."""
-    return [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
+def _propagations(inputs: Inputs, *, early: bool = False) -> list[tuple[Matrix, int]]:
+    """Return every view, and the number of steps that features are propagated over it; early: also after two steps."""
+    found = [(view, kind.steps) for view, kind in zip(inputs.views, inputs.settings.views, strict=True)]
+    return found + [(inputs.views[view], EARLY) for view in early_views(inputs.settings) if early]

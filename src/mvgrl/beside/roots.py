@@ -3,6 +3,9 @@
 After propagation, a node's features are a distribution over columns, such as words; frequent words would dominate
 its components. The inner product of square roots of two distributions is their Bhattacharyya coefficient, in which
 rare words count as well. Square roots are not linear, so all columns are propagated, a block of them at a time.
+
+After eight steps, a distribution describes the surroundings; after two, the node. Views with more than two steps have
+both.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ from mvgrl.automatic import LARGE_GRAPH
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
 from mvgrl.positions import are_positions
+from mvgrl.settings import Settings
 from mvgrl.vector_space import leading_directions
 
 WIDEST = 2**13  # columns that are propagated one by one; with more of them, this would take too long
+EARLY = 2  # steps after which there is another part, for views with more of them
 _BLOCK = 2**25  # entries of the columns that are propagated at a time
 _FEWEST = 16  # of these columns
 _SAMPLE = 2**26  # entries of the rows from which directions are found
@@ -31,6 +36,15 @@ def suit(inputs: Inputs, components: int) -> bool:
     if are_positions(inputs.settings.features) or not components < width <= WIDEST:
         return False
     return inputs.graph.nodes > LARGE_GRAPH and _is_non_negative(inputs.features)
+
+
+def early_views(settings: Settings) -> list[int]:
+    """Return the numbers of the views that also have a part after two steps.
+
+    >>> early_views(Settings(views=("ppr", "adjacency")))
+    [1]
+    """
+    return [number for number, view in enumerate(settings.views) if view.steps > EARLY]
 
 
 def root_directions(table: Matrix, view: Matrix, steps: int, count: int, device: torch.device) -> Tensor:

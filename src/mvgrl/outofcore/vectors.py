@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.beside import Propagated
-from mvgrl.beside.roots import root_shares
+from mvgrl.beside.roots import EARLY, early_views, root_shares
 from mvgrl.model import MVGRL
 from mvgrl.outofcore.adjacency import StoredAdjacency
 from mvgrl.outofcore.features import StoredFeatures
@@ -165,7 +165,7 @@ class VectorStage:
     def _encode(self) -> None:
         """Propagate what codes and propagated features are made of."""
         settings, width = self.model.settings, self.features.shape[1]
-        bases = None if self._beside is None else self._beside.bases[-len(self.views) :]
+        bases = None if self._beside is None else self._beside.bases[self._beside.raw :]
         shared = bases is not None and bases[0] is None
         self._projects = not shared and width > settings.hidden
         for number, view in enumerate(self.views):
@@ -190,6 +190,10 @@ class VectorStage:
                 tall = self._tall(f"layer-{number}-{layer}", settings.hidden)
                 tall.propagate(view, self._projected(number, layer), self.done)
                 self._later[-1].append(tall)
+        if self._beside is not None and self._beside.early:
+            for number, basis in zip(early_views(settings), self._beside.bases[-self._beside.early :], strict=True):
+                assert basis is not None
+                self._propagated.append(self._roots_on(number, basis, EARLY))
 
     def _propagated_on(self, number: int, basis: Tensor) -> Tall:
         """Write the components of features propagated over a view."""
@@ -197,17 +201,20 @@ class VectorStage:
         powers(steps, self.views[number], self._features(basis), self.done, keep_first=False)
         return steps[-1]
 
-    def _roots_on(self, number: int, basis: Tensor) -> Tall:
-        """Write the components of square roots of features propagated over a view, some columns after the others."""
-        every = torch.eye(len(basis))
-        total = self._steps(f"total-{number}", number, 1)
+    def _roots_on(self, number: int, basis: Tensor, count: int | None = None) -> Tall:
+        """Write the components of square roots of features propagated over a view, some columns after the others.
+
+        So many steps, or as many as the view has.
+        """
+        every, name = torch.eye(len(basis)), f"{number}" if count is None else f"{number}-after-{count}"
+        total = self._steps(f"total-{name}", number, 1)[:count]
         powers(total, self.views[number], self._features(torch.ones(len(basis), 1)), self.done, keep_first=False)
         blocks = [slice(start, start + self.columns) for start in range(0, len(basis), self.columns)]
-        sums = [self._tall(f"roots-{number}-{block}", basis.shape[1]) for block in range(len(blocks))]
+        sums = [self._tall(f"roots-{name}-{block}", basis.shape[1]) for block in range(len(blocks))]
         first = max((block for block, tall in enumerate(sums) if tall.complete), default=-1) + 1
         for block in range(first, len(blocks)):
             chosen = every[:, blocks[block]]
-            steps = self._steps(f"columns-{number}-{block}", number, chosen.shape[1])
+            steps = self._steps(f"columns-{name}-{block}", number, chosen.shape[1])[:count]
             powers(steps, self.views[number], self._features(chosen), self.done, keep_first=False)
 
             def add(start: int, stop: int, columns: slice, block: int = block, last: Tall = steps[-1]) -> Tensor:
