@@ -1,7 +1,7 @@
 """From two Parquet files to a classifier, neighbours, clusters and a map: the 117,791 synsets of WordNet.
 
 The graph is a table of relations, the features are the words of the glosses, and the classes, which the embedder never
-sees, are WordNet's 45 lexicographer files. It takes about eight minutes on two cores.
+sees, are WordNet's 45 lexicographer files. It takes about six minutes on two cores.
 
     python examples/wordnet.py FOLDER [OUTPUT]
 
