@@ -173,3 +173,16 @@ def test_another_graph_is_embedded_with_the_directions_of_the_first() -> None:
         basis = beside.bases[number + 1]
         assert basis is not None
         np.testing.assert_allclose(part, unit(densely(new, number) @ basis.double().numpy()), atol=1e-4)
+
+
+@pytest.mark.parametrize("missing", ["raw features", "two steps"])
+def test_a_file_with_a_part_less_is_rejected(missing: str) -> None:
+    inputs = inputs_of(word_graph())
+    beside = fitted(inputs)
+    tensors = beside.tensors()
+    found = Propagated.from_tensors(tensors, inputs.settings, WIDTH, 4)
+    assert found.weights == beside.weights
+    assert found.names(inputs.settings) == beside.names(inputs.settings)
+    count = {"raw features": 2, "two steps": 3}[missing]
+    with pytest.raises(ValueError, match=f"there are {count} parts"):
+        Propagated.from_tensors(tensors, inputs.settings, WIDTH, count)

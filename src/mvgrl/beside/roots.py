@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from mvgrl.automatic import LARGE_GRAPH
 from mvgrl.inputs import Inputs
@@ -58,37 +59,35 @@ def root_directions(table: Matrix, view: Matrix, steps: int, count: int, device:
     nodes = torch.from_numpy(sample).to(device)
     last = view.rows(nodes)
     found = torch.cat([last @ columns for columns in _propagated(table, view, steps - 1, device)], dim=1)
-    roots = DenseMatrix(root_shares(found, found.sum(1, keepdim=True)))
+    roots = DenseMatrix(normalize(square_roots(found)))  # of shares: their squares are a row's shares of its sum
     return leading_directions(lambda right: roots @ right, (size, width), count, device)
 
 
 def project_roots(table: Matrix, view: Matrix, steps: int, basis: Tensor) -> Tensor:
     """Return the components of square roots of the features after some steps over a view, rows × components.
 
-    >>> table = DenseMatrix(torch.tensor([[1.0, 3.0], [0.0, 4.0]]))
-    >>> project_roots(table, DenseMatrix(torch.eye(2)), 1, torch.eye(2)).round(decimals=3)
-    tensor([[0.5000, 0.8660],
-            [0.0000, 1.0000]])
+    They are in proportion to those of the shares of every row: a vector has its parts at unit length.
+
+    >>> table = DenseMatrix(torch.tensor([[1.0, 9.0], [0.0, 4.0]]))
+    >>> project_roots(table, DenseMatrix(torch.eye(2)), 1, torch.eye(2))
+    tensor([[1., 3.],
+            [0., 2.]])
     """
-    total = table @ torch.ones(table.shape[1], 1, device=basis.device)
-    for _ in range(steps):
-        total = view @ total
-    found, start = basis.new_zeros(len(total), basis.shape[1]), 0
+    found, start = basis.new_zeros(table.shape[0], basis.shape[1]), 0
     for columns in _propagated(table, view, steps, basis.device):
         stop = start + columns.shape[1]
-        found.addmm_(root_shares(columns, total), basis[start:stop])
+        found.addmm_(square_roots(columns), basis[start:stop])
         start = stop
     return found
 
 
-def root_shares(columns: Tensor, total: Tensor) -> Tensor:
-    """Return the square roots of shares of the total of every row; a row without features stays zero.
+def square_roots(columns: Tensor) -> Tensor:
+    """Return square roots, 0 where rounding errors made a number negative; the columns are overwritten.
 
-    >>> root_shares(torch.tensor([[1.0, 3.0], [0.0, 0.0]]), torch.tensor([[4.0], [0.0]])).round(decimals=3)
-    tensor([[0.5000, 0.8660],
-            [0.0000, 0.0000]])
+    >>> square_roots(torch.tensor([4.0, -1e-9]))
+    tensor([2., 0.])
     """
-    return torch.where(total > 0, columns / total, 0.0).clamp_(min=0).sqrt_()
+    return columns.clamp_(min=0).sqrt_()
 
 
 def _propagated(table: Matrix, view: Matrix, steps: int, device: torch.device) -> Iterator[Tensor]:

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.beside import Propagated
-from mvgrl.beside.roots import EARLY, early_views, root_shares
+from mvgrl.beside.roots import EARLY, early_views, square_roots
 from mvgrl.model import MVGRL
 from mvgrl.outofcore.adjacency import StoredAdjacency
 from mvgrl.outofcore.features import StoredFeatures
@@ -207,8 +207,6 @@ class VectorStage:
         So many steps, or as many as the view has.
         """
         every, name = torch.eye(len(basis)), f"{number}" if count is None else f"{number}-after-{count}"
-        total = self._steps(f"total-{name}", number, 1)[:count]
-        powers(total, self.views[number], self._features(torch.ones(len(basis), 1)), self.done, keep_first=False)
         blocks = [slice(start, start + self.columns) for start in range(0, len(basis), self.columns)]
         sums = [self._tall(f"roots-{name}-{block}", basis.shape[1]) for block in range(len(blocks))]
         first = max((block for block, tall in enumerate(sums) if tall.complete), default=-1) + 1
@@ -218,7 +216,7 @@ class VectorStage:
             powers(steps, self.views[number], self._features(chosen), self.done, keep_first=False)
 
             def add(start: int, stop: int, columns: slice, block: int = block, last: Tall = steps[-1]) -> Tensor:
-                found = root_shares(last.rows(start, stop), total[-1].rows(start, stop))
+                found = square_roots(last.rows(start, stop))
                 before = sums[block - 1].some(start, stop, columns) if block else 0
                 return found @ basis[blocks[block], columns] + before
 
