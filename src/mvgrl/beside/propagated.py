@@ -35,7 +35,7 @@ class Propagated:
     positions: bool = False  # whether the features are positions in the graph
     raw: bool = True  # whether the first part is the raw features; False only in older files
     roots: bool = False  # whether the propagated parts are components of square roots
-    early: int = 0  # the number of parts, the last ones, that are propagated two steps only
+    early: int = 0  # how many of the parts, the last ones, are propagated only two steps
     nodes: int = 0  # of the training graph; only needed to fit
 
     components: ClassVar[int] = PROPAGATED

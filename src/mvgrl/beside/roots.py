@@ -25,7 +25,7 @@ from mvgrl.settings import Settings
 from mvgrl.vector_space import leading_directions
 
 WIDEST = 2**13  # columns that are propagated one by one; with more of them, this would take too long
-EARLY = 2  # steps after which there is another part, for views with more of them
+EARLY = 2  # views with more steps have another part, after two
 _BLOCK = 2**25  # entries of the columns that are propagated at a time
 _FEWEST = 16  # of these columns
 _SAMPLE = 2**26  # entries of the rows from which directions are found
@@ -59,14 +59,14 @@ def root_directions(table: Matrix, view: Matrix, steps: int, count: int, device:
     nodes = torch.from_numpy(sample).to(device)
     last = view.rows(nodes)
     found = torch.cat([last @ columns for columns in _propagated(table, view, steps - 1, device)], dim=1)
-    roots = DenseMatrix(normalize(square_roots(found)))  # of shares: their squares are a row's shares of its sum
+    roots = DenseMatrix(normalize(square_roots(found)))  # the square roots of each row's shares
     return leading_directions(lambda right: roots @ right, (size, width), count, device)
 
 
 def project_roots(table: Matrix, view: Matrix, steps: int, basis: Tensor) -> Tensor:
     """Return the components of square roots of the features after some steps over a view, rows × components.
 
-    They are in proportion to those of the shares of every row: a vector has its parts at unit length.
+    They are not divided by the root of the row's sum, because parts are scaled to unit length later.
 
     >>> table = DenseMatrix(torch.tensor([[1.0, 9.0], [0.0, 4.0]]))
     >>> project_roots(table, DenseMatrix(torch.eye(2)), 1, torch.eye(2))

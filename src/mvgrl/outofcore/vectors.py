@@ -204,7 +204,7 @@ class VectorStage:
     def _roots_on(self, number: int, basis: Tensor, count: int | None = None) -> Tall:
         """Write the components of square roots of features propagated over a view, some columns after the others.
 
-        So many steps, or as many as the view has.
+        They are propagated ``count`` steps; by default, as many as the view has.
         """
         every, name = torch.eye(len(basis)), f"{number}" if count is None else f"{number}-after-{count}"
         blocks = [slice(start, start + self.columns) for start in range(0, len(basis), self.columns)]
