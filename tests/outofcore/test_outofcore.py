@@ -250,16 +250,19 @@ def test_graph_without_features_has_degrees(tmp_path: Path, kind: str) -> None:
 def test_batches_drawn_ahead_are_those_of_the_seed(tmp_path: Path) -> None:
     on_disk = stored(community_graph(), tmp_path)
     encoder = fitted_encoder(on_disk, "auto", "row", 100, StreamedFacts(on_disk))
-    views = (StoredAdjacency(on_disk, degrees_of(on_disk), Places(NODES)),)
-    batches = NodeBatches(
-        StoredFeatures(on_disk, encoder), views, walkable(on_disk), Settings(sampler="walk").sampler, 50
-    )
-    ahead, one, other = DrawnAhead(batches), generator_for(3, "sampling"), generator_for(3, "sampling")
+
+    def batches() -> NodeBatches:  # each with its own scratch space: a thread uses that of the first
+        views = (StoredAdjacency(on_disk, degrees_of(on_disk), Places(NODES)),)
+        sampler = Settings(sampler="walk").sampler
+        return NodeBatches(StoredFeatures(on_disk, encoder), views, walkable(on_disk), sampler, 50)
+
+    ahead, at_once = DrawnAhead(batches()), batches()
+    one, other = generator_for(3, "sampling"), generator_for(3, "sampling")
     for step in range(6):
         if step == 4:  # the caller draws a number, too
             torch.rand(1, generator=one)
             torch.rand(1, generator=other)
-        (found,), (expected,) = ahead.epoch(one), batches.epoch(other)
+        (found,), (expected,) = ahead.epoch(one), at_once.epoch(other)
         assert torch.equal(found.views[0].dense(), expected.views[0].dense())
         assert torch.equal(found.negative_rows, expected.negative_rows)  # type: ignore[arg-type]
         assert torch.equal(one.get_state(), other.get_state())

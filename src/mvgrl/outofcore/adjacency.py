@@ -47,7 +47,7 @@ def walkable(graph: StoredGraph) -> SparseMatrix:
 
 
 class Places:
-    """Where the nodes of a sample are in it: an array with an entry per node of the graph, shared by all views."""
+    """Where the nodes of a sample are in it: an array with an entry per node, shared by all views, for one thread."""
 
     def __init__(self, nodes: int) -> None:
         self.array = np.full(nodes, -1, np.int32)
