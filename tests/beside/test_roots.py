@@ -119,18 +119,20 @@ def test_directions_of_a_sample_of_rows_keep_nearly_as_much(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("width", "settings", "widest"),
+    ("width", "settings", "limits"),
     [
-        (WIDTH, {"normalise": "standard"}, 2**13),  # centred, so that some are negative
-        (WIDTH, {}, WIDTH - 1),
-        (256, {}, 2**13),
-        (WIDTH, {"features": "position"}, 2**13),
+        (WIDTH, {"normalise": "standard"}, {}),  # centred, so that some are negative
+        (WIDTH, {}, {"WIDEST": WIDTH - 1}),
+        (WIDTH, {}, {"MOST_ENTRIES": NODES * WIDTH - 1}),
+        (256, {}, {}),
+        (WIDTH, {"features": "position"}, {}),
     ],
 )
 def test_other_features_are_propagated_as_they_are(
-    width: int, settings: dict[str, str], widest: int, monkeypatch: pytest.MonkeyPatch
+    width: int, settings: dict[str, str], limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(roots, "WIDEST", widest)
+    for name, limit in limits.items():
+        monkeypatch.setattr(roots, name, limit)
     inputs = inputs_of(word_graph(width=width), **settings)
     beside = Propagated.fit(inputs)
     assert not beside.roots

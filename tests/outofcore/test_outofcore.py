@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from tests.outofcore.jobs import NODES, WIDTH, community_graph, job_of, same_geometry, stored, vectors_of
 
 from mvgrl.automatic import Resolved, resolve
 from mvgrl.beside import Propagated
 from mvgrl.errors import CheckpointError, InputError, SettingsError
 from mvgrl.graphs import Graph
-from mvgrl.graphs.named import NamedGraph
-from mvgrl.graphs.stored import StoredGraph
 from mvgrl.inputs import prepare
 from mvgrl.outofcore.adjacency import Places, StoredAdjacency, degrees_of, walkable
 from mvgrl.outofcore.batches import DrawnAhead
@@ -27,57 +25,12 @@ from mvgrl.outofcore.features import StoredFeatures, StreamedFacts, fitted_encod
 from mvgrl.outofcore.job import Job, check_settings
 from mvgrl.outofcore.plan import Plan
 from mvgrl.outofcore.shards import Ranges, Shards
-from mvgrl.outofcore.tall import Rows, Tall
 from mvgrl.runtime import generator_for
 from mvgrl.sampling import NodeBatches
 from mvgrl.settings import Output, Settings
 from mvgrl.tables.embeddings import read_embeddings
-from mvgrl.training import Trained, fit
+from mvgrl.training import fit
 from mvgrl.views import PPR, Adjacency, Distance, Heat
-
-NODES, WIDTH = 300, 20
-
-
-def community_graph(*, weighted: bool = False, width: int = WIDTH, sparse: bool = False, seed: int = 0) -> Graph:
-    rng = np.random.default_rng(seed)
-    label = rng.integers(4, size=NODES)
-    same = label[:, None] == label
-    edges = np.argwhere(np.triu(rng.random((NODES, NODES)) < np.where(same, 0.06, 0.005), 1))
-    features: Any = rng.standard_normal((NODES, width)).astype(np.float32)
-    features[np.arange(NODES), label % width] += 2
-    if sparse:
-        features = sp.csr_array(np.where(rng.random(features.shape) < 0.1, abs(features), 0).astype(np.float32))
-    weights = rng.uniform(0.5, 2, len(edges)).astype(np.float32) if weighted else None
-    return Graph.from_edges(*edges.T, weights, nodes=NODES, features=features)
-
-
-def stored(graph: Graph, folder: Path) -> StoredGraph:
-    ids = np.array([f"node {number}" for number in range(graph.nodes)])
-    return StoredGraph.write(folder / "graph", NamedGraph(graph, ids))
-
-
-def job_of(
-    graph: StoredGraph, folder: Path, output: Output | None = None, rows: int = 64, columns: int = 7, **settings: Any
-) -> Job:
-    given = {"task": "node", "hidden": 16, "epochs": 6, "sample_size": 100, "sampler": "walk", **settings}
-    facts = StreamedFacts(graph)
-    resolved = resolve(graph, given, streamed=facts)
-    output = (output or Output(dim=24)).for_task("node")
-    plan = replace(Plan.make(graph, resolved.settings, output, 2**31), rows=rows, columns=columns)
-    return Job(graph, resolved, output, folder / "job", plan, facts=facts, checkpoint_every=0)
-
-
-def vectors_of(job: Job) -> tuple[Trained, np.ndarray]:
-    job.start()
-    job.diffuse()
-    trained = job.train()
-    shards = job.vectors(trained)
-    return trained, np.concatenate([shards.read(shard) for shard in range(len(shards.ranges))])
-
-
-def same_geometry(one: np.ndarray, other: np.ndarray, tolerance: float = 1e-3) -> None:
-    """Vectors are defined up to the signs of components, and up to rotations of components of equal variance."""
-    np.testing.assert_allclose(one @ one.T, other @ other.T, atol=tolerance * np.abs(other @ other.T).max())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -336,41 +289,6 @@ def test_trained_model_is_applied_to_another_graph(given: Output, tmp_path: Path
     shards = job.vectors(trained)
     found = np.concatenate([shards.read(shard) for shard in range(len(shards.ranges))])
     np.testing.assert_allclose(found, expected, atol=1e-3)
-
-
-def test_trained_model_with_square_roots_is_applied_to_another_graph(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On disk, their columns are propagated seven at a time."""
-    monkeypatch.setattr("mvgrl.beside.roots.LARGE_GRAPH", 100)
-    graph, views = community_graph(width=300, sparse=True), ("adjacency", "ppr:top_k=16:method=push")
-    settings = Settings(hidden=8, epochs=2, views=views, sampler="walk", sample_size=50, normalise="row")
-    given = Output(dim=12, beside="propagated")
-    trained = fit(graph, settings, device="cpu")
-    expected = trained.vectors(other := community_graph(width=300, sparse=True, seed=1), given)
-    output = trained.output_of(given)
-    assert trained.compose(output).beside.roots  # type: ignore[union-attr]
-    on_disk = stored(other, tmp_path)
-    plan = replace(Plan.make(on_disk, trained.model.settings, output, 2**31), rows=50, columns=7)
-    job = Job(on_disk, Resolved(trained.model.settings), output, tmp_path / "job", plan)
-    job.start(trained)
-    job.diffuse()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Tall, "fill", killed_at("roots-1-20", Tall.fill))
-        with pytest.raises(KeyboardInterrupt):
-            job.vectors(trained)
-    shards = job.vectors(trained)
-    found = np.concatenate([shards.read(shard) for shard in range(len(shards.ranges))])
-    np.testing.assert_allclose(found, expected, atol=1e-3)
-
-
-def killed_at(name: str, fill: Callable[[Tall, Rows], None]) -> Callable[[Tall, Rows], None]:
-    def interrupted(tall: Tall, make: Rows) -> None:
-        if tall.folder.name == name:
-            raise KeyboardInterrupt
-        fill(tall, make)
-
-    return interrupted
 
 
 def test_embed_continues_where_it_was_interrupted(tmp_path: Path) -> None:

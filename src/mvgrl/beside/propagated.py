@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from mvgrl.automatic import LARGE_GRAPH
 from mvgrl.beside.basis import check_basis
-from mvgrl.beside.roots import EARLY, early_views, project_roots, root_directions, suit
+from mvgrl.beside.roots import EARLY, early_views, is_non_negative, project_roots, root_directions, suit
 from mvgrl.inputs import Inputs
 from mvgrl.matrices import Matrix
 from mvgrl.positions import are_positions
@@ -48,7 +48,7 @@ class Propagated:
         nodes = inputs.graph.nodes
         if positions or shape[1] <= cls.components:
             return cls(tuple(None for _ in products), positions, nodes=nodes)
-        roots = suit(inputs, cls.components)
+        roots = suit(inputs.settings, nodes, shape[1], cls.components) and is_non_negative(inputs.features)
         early = len(early_views(inputs.settings)) if roots else 0
         plain = products[:1] if roots else products
         bases = [leading_directions(product, shape, cls.components, device) for product in plain]

@@ -18,25 +18,30 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.automatic import LARGE_GRAPH
-from mvgrl.inputs import Inputs
 from mvgrl.matrices import DenseMatrix, Matrix, SparseMatrix
 from mvgrl.positions import are_positions
 from mvgrl.settings import Settings
 from mvgrl.vector_space import leading_directions
 
-WIDEST = 2**13  # columns that are propagated one by one; with more of them, this would take too long
+WIDEST = 2**13  # columns that are propagated one by one; with more of them, this would take too long,
+MOST_ENTRIES = 2**33  # and so it would with more entries: 859 columns of ten million nodes
 EARLY = 2  # views with more steps have another part, after two
 _BLOCK = 2**25  # entries of the columns that are propagated at a time
 _FEWEST = 16  # of these columns
 _SAMPLE = 2**26  # entries of the rows from which directions are found
 
 
-def suit(inputs: Inputs, components: int) -> bool:
-    """Whether square roots replace the propagated features: in large graphs, for many features, none negative."""
-    width = inputs.features.shape[1]
-    if are_positions(inputs.settings.features) or not components < width <= WIDEST:
+def suit(settings: Settings, nodes: int, width: int, components: int) -> bool:
+    """Whether square roots replace the propagated features, if none is negative: in large graphs, for many features."""
+    if are_positions(settings.features) or not components < width <= WIDEST:
         return False
-    return inputs.graph.nodes > LARGE_GRAPH and _is_non_negative(inputs.features)
+    return LARGE_GRAPH < nodes <= MOST_ENTRIES // width
+
+
+def is_non_negative(features: Matrix) -> bool:
+    """Whether no entry of the features, as encoders see them, is negative."""
+    values = {SparseMatrix: "values", DenseMatrix: "blocks"}.get(type(features))
+    return values is not None and bool((getattr(features, values) >= 0).all())
 
 
 def early_views(settings: Settings) -> list[int]:
@@ -53,14 +58,18 @@ def root_directions(table: Matrix, view: Matrix, steps: int, count: int, device:
 
     They come from a random sample of the rows if the table is large.
     """
-    rows, width = table.shape
-    size = min(rows, max(_SAMPLE // width, count))
-    sample = np.sort(np.random.default_rng(0).choice(rows, size, replace=False))
-    nodes = torch.from_numpy(sample).to(device)
+    nodes = torch.from_numpy(sample_of_rows(table.shape, count)).to(device)
     last = view.rows(nodes)
     found = torch.cat([last @ columns for columns in _propagated(table, view, steps - 1, device)], dim=1)
     roots = DenseMatrix(normalize(square_roots(found)))  # the square roots of each row's shares
-    return leading_directions(lambda right: roots @ right, (size, width), count, device)
+    return leading_directions(lambda right: roots @ right, roots.shape, count, device)
+
+
+def sample_of_rows(shape: tuple[int, int], count: int) -> np.ndarray:
+    """Return the random rows, in ascending order, that ``count`` directions are found from: all of a small table."""
+    rows, width = shape
+    size = min(rows, max(_SAMPLE // width, count))
+    return np.sort(np.random.default_rng(0).choice(rows, size, replace=False))
 
 
 def project_roots(table: Matrix, view: Matrix, steps: int, basis: Tensor) -> Tensor:
@@ -81,6 +90,18 @@ def project_roots(table: Matrix, view: Matrix, steps: int, basis: Tensor) -> Ten
     return found
 
 
+def unit_columns(width: int, start: int, stop: int) -> Tensor:
+    """Return some columns of the identity matrix: a product with them has these columns of a table.
+
+    >>> unit_columns(4, 1, 3).T
+    tensor([[0., 1., 0., 0.],
+            [0., 0., 1., 0.]])
+    """
+    columns = torch.zeros(width, stop - start)
+    columns[start:stop].fill_diagonal_(1)
+    return columns
+
+
 def square_roots(columns: Tensor) -> Tensor:
     """Return square roots, 0 where rounding errors made a number negative; the columns are overwritten.
 
@@ -95,14 +116,7 @@ def _propagated(table: Matrix, view: Matrix, steps: int, device: torch.device) -
     rows, width = table.shape
     size = max(_FEWEST, _BLOCK // rows)
     for start in range(0, width, size):
-        chosen = torch.zeros(width, min(size, width - start), device=device)
-        chosen[start : start + size].fill_diagonal_(1)
-        columns = table @ chosen
+        columns = table @ unit_columns(width, start, min(start + size, width)).to(device)
         for _ in range(steps):
             columns = view @ columns
         yield columns
-
-
-def _is_non_negative(features: Matrix) -> bool:
-    values = {SparseMatrix: "values", DenseMatrix: "blocks"}.get(type(features))
-    return values is not None and bool((getattr(features, values) >= 0).all())

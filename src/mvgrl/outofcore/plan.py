@@ -12,6 +12,7 @@ import torch
 
 from mvgrl.automatic import EXACT_ENTRIES
 from mvgrl.beside import Propagated
+from mvgrl.beside.roots import early_views, suit
 from mvgrl.errors import InputError
 from mvgrl.graphs.stored import StoredGraph
 from mvgrl.outofcore.tall import CHUNK
@@ -72,7 +73,7 @@ class Plan:
         sampled = min(settings.sample_size, nodes) * settings.batch_size
         entries = sum(tops) + 4 * (2 * graph.edges // max(nodes, 1) + 1)
         batch = sampled * (4 * width + 24 * entries // 2)
-        parts = _columns(settings, output, width)
+        parts = _columns(settings, output, nodes, width)
         weights = 4 * settings.hidden * (width + settings.layers * settings.hidden) * len(settings.views)
         memory = {
             "diffusion": 8 * nodes + work + 9 * rows * max(tops, default=0),
@@ -84,10 +85,13 @@ class Plan:
             + 4 * rows * (output.dim or parts),
         }  # fmt: skip
         kept = sum(view.steps > 1 for view in settings.views) + len(settings.views)
+        tall = _widest(graph, settings, output) * (kept + 1)
+        if _may_have_roots(settings, output, nodes, width):
+            tall = max(tall, width + 3 * columns + parts)
         disk = {
             "diffusion": 8 * nodes * sum(tops),
             "training": 5 * weights,
-            "vectors": 4 * nodes * (_widest(graph, settings, output) * (kept + 1) + 2 * (output.dim or parts)),
+            "vectors": 4 * nodes * (tall + 2 * (output.dim or parts)),
         }
         return cls(rows, columns, {name: _BASE + size for name, size in memory.items()}, disk, limit)
 
@@ -119,7 +123,7 @@ def in_memory(nodes: int, edges: int, width: int, settings: Settings, output: Ou
     kept = sum(
         nodes if nodes**2 <= EXACT_ENTRIES["cpu"] else getattr(view, "top_k", None) or 0 for view in settings.views
     )
-    parts = _columns(settings, output, width)
+    parts = _columns(settings, output, nodes, width)
     per_node = 40 * kept + 4 * (parts + (output.dim or parts)) + 12 * settings.hidden + 16 * width
     return _BASE + 80 * edges + nodes * per_node
 
@@ -129,12 +133,18 @@ def _width(graph: StoredGraph, settings: Settings) -> int:
     return graph.width if settings.features in ("auto", "given") and graph.width else settings.degree_cap + 1
 
 
-def _columns(settings: Settings, output: Output, width: int) -> int:
-    """Return the columns of all parts of a vector."""
+def _columns(settings: Settings, output: Output, nodes: int, width: int) -> int:
+    """Return the columns of all parts of a vector, or a bound."""
     codes = settings.hidden * (settings.layers if output.codes == "layers" else 1)
     codes *= 1 if output.join == "sum" else len(settings.views)
     beside = min(width, PROPAGATED) + DIMENSIONS * output.has_positions if output.propagates else 0
-    return codes + beside * (len(settings.views) + 1)
+    early = PROPAGATED * len(early_views(settings)) if _may_have_roots(settings, output, nodes, width) else 0
+    return codes + beside * (len(settings.views) + 1) + early
+
+
+def _may_have_roots(settings: Settings, output: Output, nodes: int, width: int) -> bool:
+    """Whether square roots replace propagated features, if none is negative."""
+    return output.propagates and suit(settings, nodes, width, PROPAGATED)
 
 
 def _widest(graph: StoredGraph, settings: Settings, output: Output) -> int:

@@ -66,6 +66,18 @@ class Tall:
             out[:, columns] = self.shards(block).read(shard)[start - first : stop - first]
         return torch.from_numpy(out)
 
+    def at(self, nodes: np.ndarray) -> Tensor:
+        """Read the rows of some nodes, which are in ascending order."""
+        shards = np.split(nodes, np.searchsorted(nodes, [stop for _, stop in self.ranges]))
+        blocks = [self.shards(block) for block in range(len(self.blocks))]
+        return torch.from_numpy(
+            np.block([
+                [block.read(shard)[inside - shard * self.ranges.rows] for block in blocks]
+                for shard, inside in enumerate(shards)
+                if len(inside)
+            ])
+        )  # fmt: skip
+
     def some(self, start: int, stop: int, columns: slice) -> Tensor:
         """Read some columns of rows that are in one shard."""
         block, first = columns.start // self.columns, start // self.ranges.rows * self.ranges.rows

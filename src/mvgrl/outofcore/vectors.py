@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -18,20 +18,19 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mvgrl.beside import Propagated
-from mvgrl.beside.roots import EARLY, early_views, square_roots
+from mvgrl.beside.roots import EARLY, early_views, suit
 from mvgrl.model import MVGRL
 from mvgrl.outofcore.adjacency import StoredAdjacency
 from mvgrl.outofcore.features import StoredFeatures
+from mvgrl.outofcore.propagation import Propagation
 from mvgrl.outofcore.shards import Ranges, Shards
 from mvgrl.outofcore.tall import Rows, StoredMatrix, Tall, chunks, powers
 from mvgrl.settings import Output
-from mvgrl.vector_space import VectorSpace, fixed_signs, weights_by_share
+from mvgrl.vector_space import VectorSpace, weights_by_share
 from mvgrl.vectors import Composition, check_finite_vectors, part_weights, surviving_share
 
 logger = logging.getLogger(__name__)
 
-_WIDEST = 1024  # features of which all second moments are computed; more are first reduced to _REDUCED components
-_REDUCED, _ITERATIONS = 512, 4
 _SKETCHED = 64  # columns of a part that are propagated to see what survives: all, or random combinations of them
 
 Maker = Callable[[int, int], Tensor]  # a range of rows of a part
@@ -79,11 +78,13 @@ class VectorStage:
 
     def count(self) -> int:
         """Return how many shards there are to write, as far as that is known before."""
-        passes = 0
-        for number, view in enumerate(self.model.settings.views):
-            steps = view.steps if self.output.propagates else 1
-            width = self.features.shape[1] if number or steps else 0
-            passes += steps * -(-width // self.columns)
+        settings, (nodes, width) = self.model.settings, self.features.shape
+        passes, blocks = 0, -(-width // self.columns)
+        for view in settings.views:
+            passes += (view.steps if self.output.propagates else 1) * blocks
+        if self.output.propagates and suit(settings, nodes, width, Propagated.components):
+            passes += len(early_views(settings)) * EARLY * blocks
+            passes += len(self.views) * -(-min(width, settings.hidden) // self.columns)
         if self.composition is None and self.output.propagates:
             passes += -(-_SKETCHED * (2 * len(self.views) + 1) // self.columns)
         return (passes + 2) * len(self.ranges)
@@ -97,154 +98,42 @@ class VectorStage:
             if self.output.has_positions:
                 logger.warning("positions are unknown in a graph that stays on disk; vectors come from features alone")
             return self.composition.beside
-        width, numbers = self.features.shape[1], [None, *range(len(self.views))]
-        nodes = self.ranges.nodes
-        if width <= Propagated.components:
-            return Propagated((None,) * len(numbers), nodes=nodes)
-        reduced = self._leading() if width > _WIDEST else None
-        return Propagated(tuple(self._basis(number, reduced) for number in numbers), nodes=nodes)
-
-    def _basis(self, number: int | None, reduced: Tensor | None) -> Tensor:
-        """Find the leading directions of the raw features, or of those propagated over a view."""
-        kept = Shards(self.folder / f"basis-{'features' if number is None else number}", Ranges(1, 1))
-        if not kept.has(0):
-            basis, used = self._raw_basis(reduced) if number is None else self._propagated_basis(number, reduced)
-            kept.write(0, fixed_signs(basis).contiguous().numpy())
-            for tall in used:  # only now: a job that is killed before would compute them again
-                tall.remove()
-        return torch.from_numpy(np.array(kept.read(0)))
-
-    def _raw_basis(self, reduced: Tensor | None) -> tuple[Tensor, list[Tall]]:
-        features = self._features(reduced)
-        directions = self._directions(lambda start, stop: features(start, stop, slice(None)))
-        return directions if reduced is None else reduced @ directions, []
-
-    def _propagated_basis(self, number: int, reduced: Tensor | None) -> tuple[Tensor, list[Tall]]:
-        """Return the directions, and the files that they came from."""
-        view, width = self.views[number], self.features.shape[1] if reduced is None else reduced.shape[1]
-        steps = self._steps(f"wide-{number}", number, width)
-        powers(steps, view, self._features(reduced), self.done, keep_first=False)
-        if reduced is None:
-            return self._directions(steps[-1].rows), steps[-1:]
-        # One iteration: the leading directions of the features need not be those of what is left after many steps.
-        # Views are used as their own transposes: they are symmetric, or nearly so where small entries were dropped.
-        back = self._steps(f"back-{number}", number, width)
-        powers(back, view, steps[-1].some, self.done, keep_first=False)
-        values, vectors = torch.linalg.eigh(self._squares(steps[-1].rows))
-        large = values > 1e-10 * values[-1]
-        spanned = self._onto_features(back[-1].rows) @ (vectors[:, large] * values[large].rsqrt())
-        directions = torch.linalg.svd(spanned, full_matrices=False)[0]
-        return directions[:, : Propagated.components].float(), [steps[-1], back[-1]]
-
-    def _directions(self, rows: Callable[[int, int], Tensor]) -> Tensor:
-        """Return the leading directions of a matrix that is given by its rows."""
-        return torch.linalg.eigh(self._squares(rows))[1].flip(1)[:, : Propagated.components].float()
-
-    def _squares(self, rows: Callable[[int, int], Tensor]) -> Tensor:
-        """Return RᵀR of a matrix R that is given by its rows."""
-        return sum(((some := rows(*chunk)).T @ some).double() for chunk in self._chunks())  # type: ignore[return-value]
-
-    def _onto_features(self, rows: Callable[[int, int], Tensor]) -> Tensor:
-        """Return XᵀR of a matrix R that is given by its rows."""
-        return sum((self.features.block(*chunk).T @ rows(*chunk)).double() for chunk in self._chunks())  # type: ignore[return-value]
-
-    def _leading(self) -> Tensor:
-        """Return the leading directions of very many features, by subspace iteration, a pass over them each."""
-        width = self.features.shape[1]
-        rows = max(1, 2**24 // width)
-        start = np.random.default_rng(0).standard_normal((width, min(width, _REDUCED)), dtype=np.float32)
-        right = torch.linalg.qr(torch.from_numpy(start)).Q
-        for _ in range(_ITERATIONS):
-            total = torch.zeros_like(right)
-            for first in range(0, self.ranges.nodes, rows):
-                block = self.features.block(first, min(first + rows, self.ranges.nodes)).dense()
-                total += block.T @ (block @ right)
-            right = torch.linalg.qr(total).Q
-        return right
+        return self._propagation.fit()
 
     def _encode(self) -> None:
         """Propagate what codes and propagated features are made of."""
-        settings, width = self.model.settings, self.features.shape[1]
-        bases = None if self._beside is None else self._beside.bases[self._beside.raw :]
-        shared = bases is not None and bases[0] is None
+        settings, width, on_disk = self.model.settings, self.features.shape[1], self._propagation
+        shared = self._beside is not None and self._beside.bases[-1] is None
         self._projects = not shared and width > settings.hidden
         for number, view in enumerate(self.views):
             encoder = self.model._encoder(number)
             if shared:
-                steps = self._steps(f"features-{number}", number, width)
-                powers(steps, view, self._features(None), self.done, keep_first=True)
+                steps = on_disk.steps(f"features-{number}", settings.views[number].steps, width)
+                powers(steps, view, on_disk.given(None), self.done, keep_first=True)
                 self._first.append(steps[0])
                 self._propagated.append(steps[-1])
             else:
-                self._first.append(self._tall(f"first-{number}", settings.hidden if self._projects else width))
-                given = self._features(encoder.weights[0] if self._projects else None)
+                self._first.append(on_disk.tall(f"first-{number}", settings.hidden if self._projects else width))
+                given = on_disk.given(encoder.weights[0] if self._projects else None)
                 self._first[-1].propagate(view, given, self.done)
-                if bases is not None:
-                    basis = bases[number]
-                    assert self._beside is not None
-                    assert basis is not None
-                    project = self._roots_on if self._beside.roots else self._propagated_on
-                    self._propagated.append(project(number, basis))
             self._later.append([])
             for layer in range(1, settings.layers):
-                tall = self._tall(f"layer-{number}-{layer}", settings.hidden)
+                tall = on_disk.tall(f"layer-{number}-{layer}", settings.hidden)
                 tall.propagate(view, self._projected(number, layer), self.done)
                 self._later[-1].append(tall)
-        if self._beside is not None and self._beside.early:
-            for number, basis in zip(early_views(settings), self._beside.bases[-self._beside.early :], strict=True):
-                assert basis is not None
-                self._propagated.append(self._roots_on(number, basis, EARLY))
+        if self._beside is not None and not shared:
+            self._propagated = on_disk.parts(self._beside)
 
-    def _propagated_on(self, number: int, basis: Tensor) -> Tall:
-        """Write the components of features propagated over a view."""
-        steps = self._steps(f"propagated-{number}", number, basis.shape[1])
-        powers(steps, self.views[number], self._features(basis), self.done, keep_first=False)
-        return steps[-1]
-
-    def _roots_on(self, number: int, basis: Tensor, count: int | None = None) -> Tall:
-        """Write the components of square roots of features propagated over a view, some columns after the others.
-
-        They are propagated ``count`` steps; by default, as many as the view has.
-        """
-        every, name = torch.eye(len(basis)), f"{number}" if count is None else f"{number}-after-{count}"
-        blocks = [slice(start, start + self.columns) for start in range(0, len(basis), self.columns)]
-        sums = [self._tall(f"roots-{name}-{block}", basis.shape[1]) for block in range(len(blocks))]
-        first = max((block for block, tall in enumerate(sums) if tall.complete), default=-1) + 1
-        for block in range(first, len(blocks)):
-            chosen = every[:, blocks[block]]
-            steps = self._steps(f"columns-{name}-{block}", number, chosen.shape[1])[:count]
-            powers(steps, self.views[number], self._features(chosen), self.done, keep_first=False)
-
-            def add(start: int, stop: int, columns: slice, block: int = block, last: Tall = steps[-1]) -> Tensor:
-                found = square_roots(last.rows(start, stop))
-                before = sums[block - 1].some(start, stop, columns) if block else 0
-                return found @ basis[blocks[block], columns] + before
-
-            sums[block].fill(add)
-            for tall in (steps[-1], *sums[max(0, block - 1) : block]):
-                tall.remove()
-        return sums[-1]
-
-    def _features(self, directions: Tensor | None) -> Rows:
-        """Return the features, or their products with some directions, row by row."""
-
-        def rows(start: int, stop: int, columns: slice) -> Tensor:
-            block = self.features.block(start, stop)
-            return block.dense()[:, columns] if directions is None else block @ directions[:, columns]
-
-        return rows
+    @property
+    def _propagation(self) -> Propagation:
+        return Propagation(
+            self.folder, self.features, self.views, self.model.settings, self.ranges, self.columns, self.done
+        )
 
     def _projected(self, number: int, layer: int) -> Rows:
         """Return the codes of the layer before, multiplied by the weights of a layer, row by row."""
         weight = self.model._encoder(number).weights[layer]
         return lambda start, stop, columns: self._layers(number, start, stop)[-1] @ weight[:, columns]
-
-    def _steps(self, name: str, number: int, width: int) -> list[Tall]:
-        steps = self.model.settings.views[number].steps
-        return [self._tall(f"{name}-step-{step + 1}", width) for step in range(steps)]
-
-    def _tall(self, name: str, width: int) -> Tall:
-        return Tall(self.folder / name, self.ranges, width, self.columns)
 
     # What vectors are made of, for a few rows --------------------------------------------------------------------
 
@@ -270,7 +159,7 @@ class VectorStage:
             return codes
         others: list[Maker] = [tall.rows for tall in self._propagated]
         if self._beside.raw:
-            features = self._features(self._beside.bases[0])
+            features = self._propagation.given(self._beside.bases[0])
             others.insert(0, lambda start, stop: features(start, stop, slice(None)))
         return codes + [lambda start, stop, rows=rows: normalize(rows(start, stop)) for rows in others]
 
@@ -305,7 +194,7 @@ class VectorStage:
         shift = torch.cat(first, dim=1).mean(0)
         shards = Shards(self.folder / "moments", self.ranges)
         shards.fill(lambda start, stop: self._moments(start, stop, shift), self.done)
-        total = np.sum([shards.read(shard) for shard in range(len(self.ranges))], axis=0) / self.ranges.nodes
+        total = reduce(np.add, map(shards.read, range(len(self.ranges)))) / self.ranges.nodes
         mean = torch.from_numpy(total[0])
         covariance, mean = torch.from_numpy(total[1:]) - mean[:, None] * mean, shift.double() + mean
         weights = part_weights(len(widths), beside)
@@ -325,7 +214,7 @@ class VectorStage:
         for part, centre, width in zip(self._makers(), mean.split(widths), widths, strict=True):
             signs = rng.choice([-1.0, 1.0], (width, _SKETCHED)) / _SKETCHED**0.5 if width > _SKETCHED else np.eye(width)
             mixed.append(partial(self._mixed, part, centre, torch.from_numpy(signs.astype(np.float32))))
-        sketch = self._tall("sketch", sum(counts))
+        sketch = self._propagation.tall("sketch", sum(counts))
         squares = sketch.squares(self.adjacency, partial(_side_by_side, mixed, counts), self.done)
         after = [float(part.sum()) / self.ranges.nodes for part in squares.split(counts)]
         centres = [float(centre.double().square().sum()) for centre in mean.split(widths)]
@@ -343,10 +232,6 @@ class VectorStage:
             total[0] += rows.sum(0, dtype=torch.float64)
             total[1:] += rows.T @ rows
         return total.numpy()
-
-    def _chunks(self) -> Iterator[tuple[int, int]]:
-        for start, stop in self.ranges:
-            yield from chunks(start, stop)
 
 
 def _stacked(blocks: Iterator[Tensor]) -> np.ndarray:
