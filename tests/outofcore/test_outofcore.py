@@ -249,6 +249,20 @@ def test_plan_grows_with_the_graph_and_names_what_fits(tmp_path: Path) -> None:
     assert Plan.make(on_disk, settings, output, needed * 2**20, threads=2).peak <= needed * 2**20
 
 
+def test_named_sample_size_fits(tmp_path: Path) -> None:
+    """Samples also hold the features of their nodes."""
+    on_disk = stored(community_graph(), tmp_path)
+    settings = resolve(on_disk, {"task": "node", "hidden": 512}, streamed=StreamedFacts(on_disk)).settings
+    output, limit = Output().for_task("node"), 900 * 2**20
+    on_disk.nodes, on_disk.edges, on_disk.width = 120_000, 200_000, 4096
+    with pytest.raises(InputError, match="or --sample-size") as error:
+        Plan.make(on_disk, settings, output, limit, threads=2)
+    fits = int(str(error.value).split("--sample-size ")[1])
+    assert Plan.make(on_disk, replace(settings, sample_size=fits), output, limit, threads=2).peak <= limit
+    with pytest.raises(InputError, match="training"):
+        Plan.make(on_disk, replace(settings, sample_size=fits + 200), output, limit, threads=2)
+
+
 def test_settings_that_need_the_whole_graph_are_rejected() -> None:
     for view in (PPR(), PPR(threshold=0.1), PPR(top_k=4, method="exact"), PPR(top_k=4, scale="columns"), Distance()):
         with pytest.raises(SettingsError, match="needs the whole graph in memory"):

@@ -51,7 +51,7 @@ class Plan:
             rows *= 2
         smallest = cls._with(graph, settings, output, limit, threads, _FEWEST_ROWS, 1)
         if smallest.peak > limit:
-            _refuse(graph, settings, smallest)
+            cls._refuse(smallest, graph, settings, output, threads)
         while rows > _FEWEST_ROWS and cls._with(graph, settings, output, limit, threads, rows, 1).peak > limit:
             rows //= 2
         widest = max(1, _widest(graph, settings, output))
@@ -94,6 +94,23 @@ class Plan:
             "vectors": 4 * nodes * (tall + 2 * (output.dim or parts)),
         }
         return cls(rows, columns, {name: _BASE + size for name, size in memory.items()}, disk, limit)
+
+    @classmethod
+    def _refuse(cls, smallest: Plan, graph: StoredGraph, settings: Settings, output: Output, threads: int) -> None:
+        """Raise an error that says what would fit."""
+        stage, limit = max(smallest.memory, key=smallest.memory.__getitem__), smallest.limit
+        hint = f"use --memory {-(-smallest.peak // 2**20)}MB or more"
+        sampled = min(settings.sample_size, graph.nodes)
+        if stage == "training" and sampled >= 200:
+            fewer = replace(settings, sample_size=sampled // 2)
+            saved = smallest.peak - cls._with(graph, fewer, output, limit, threads, _FEWEST_ROWS, 1).memory[stage]
+            fits = sampled - int((smallest.peak - limit) * (sampled - sampled // 2) / saved)
+            if fits >= 100:
+                hint += f", or --sample-size {fits // 100 * 100}"
+        raise InputError(
+            f"{stage} of {graph.nodes:,} nodes needs at least {as_size(smallest.peak)}, but --memory is "
+            f"{as_size(limit)}; {hint}"
+        )
 
     @property
     def peak(self) -> int:
@@ -154,18 +171,3 @@ def _widest(graph: StoredGraph, settings: Settings, output: Output) -> int:
     beside = min(width, 1024) if output.propagates and width > Propagated.components else 0
     shared = width if output.propagates and width <= Propagated.components else 0
     return max(codes, beside, shared)
-
-
-def _refuse(graph: StoredGraph, settings: Settings, smallest: Plan) -> None:
-    stage = max(smallest.memory, key=smallest.memory.__getitem__)
-    needed = -(-smallest.peak // 2**20)
-    hint = f"use --memory {needed}MB or more"
-    if stage == "training":
-        fixed = smallest.memory[stage] - _PER_NODE_OF_STEP * settings.sample_size * settings.hidden * settings.layers
-        fits = int(settings.sample_size * (smallest.limit - fixed) / max(1, smallest.memory[stage] - fixed))
-        if fits >= 100:
-            hint += f", or --sample-size {fits // 100 * 100}"
-    raise InputError(
-        f"{stage} of {graph.nodes:,} nodes needs at least {as_size(smallest.peak)}, but --memory is "
-        f"{as_size(smallest.limit)}; {hint}"
-    )
