@@ -23,8 +23,9 @@ from mvgrl.positions import are_positions
 from mvgrl.settings import Settings
 from mvgrl.vector_space import leading_directions
 
-WIDEST = 2**13  # columns that are propagated one by one; with more of them, this would take too long,
-MOST_ENTRIES = 2**33  # and so it would with more entries: 859 columns of ten million nodes
+# All columns are propagated; beyond these limits, this would take too long.
+WIDEST = 2**13  # columns
+MOST_ENTRIES = 2**33  # nodes × columns: 858 columns of ten million nodes
 EARLY = 2  # views with more steps have another part, after two
 _BLOCK = 2**25  # entries of the columns that are propagated at a time
 _FEWEST = 16  # of these columns
